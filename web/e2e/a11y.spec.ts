@@ -5,6 +5,8 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-prac
 
 const routes = (run: string, waiting: string, draft: string) => [
   "/",
+  "/runs",
+  "/runs?q=nothing-is-called-that",
   "/tasks",
   "/settings",
   "/compare",
@@ -21,6 +23,9 @@ const routes = (run: string, waiting: string, draft: string) => [
   `/runs/${run}/results`,
   `/runs/${run}/calls`,
   `/runs/${run}/calls?move=m2&call=${encodeURIComponent("m2/round-1/D1")}`,
+  `/runs/${run}/memo`,
+  `/compare?a=${run}&b=${run}`,
+  "/runs/00000000-0000-7000-8000-000000000000",
   `/runs/${waiting}`,
 ];
 

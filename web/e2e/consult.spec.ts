@@ -81,13 +81,26 @@ test("a link shows the same to somebody else", async ({ page, trouble, finished 
   expect(trouble).toEqual([]);
 });
 
-test("two runs are compared move by move", async ({ page, trouble, server, finished }) => {
-  const other = await startRun(page, server);
+test("two runs are compared move by move, and the address shows the same to somebody else", async ({
+  page,
+  trouble,
+  server,
+  finished,
+}) => {
+  const other = await startRun(page, server, { rounds: 5 });
   await untilOver(page, server, other);
-  await page.goto("/compare");
-  await page.getByRole("button", { name: "Compare" }).click();
-  await expect(page).toHaveURL(/results\?vs=/);
-  await expect(page.locator(".dl")).toHaveCount(15);
+  await page.goto(`/compare?a=${finished}&b=${other}`);
+  await expect(page.getByLabel("Before")).toHaveValue(finished);
+  await expect(page.getByLabel("After")).toHaveValue(other);
+  const settings = page.getByRole("region", { name: "Settings that differ" });
+  await expect(settings.getByRole("row", { name: /rounds 3 5/ })).toBeVisible();
+  const changes = page.getByRole("region", { name: "Rank changes" });
+  await expect(changes.locator("tbody tr")).toHaveCount(15);
+  await expect(changes.locator("[data-match=both]").first()).toHaveText(/(same|[↑↓] \d+)/);
+  await expect(page.locator(".verdictline")).toHaveText(/(first|First) /);
+  // The other way round, by the fields; the address follows.
+  await page.getByLabel("Before").selectOption({ index: 0 });
+  await expect(page).toHaveURL(/\/compare\?a=[0-9a-f-]{36}&b=/);
   await page.goto(`/runs/${finished}/results?vs=${other}`);
   await expect(page.locator(".dl").first()).toHaveText(/±0|[+−][0-9]+/);
   expect(trouble).toEqual([]);

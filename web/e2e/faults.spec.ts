@@ -120,7 +120,7 @@ test("a browser that is offline says so, and catches up when it is back", async 
     await context.setOffline(true);
     const banner = page.getByRole("alert").filter({ hasText: "This browser is offline." });
     await expect(banner).toBeVisible();
-    await expect(page.locator("[data-link=waiting]")).toContainText("Offline");
+    await expect(page.locator("[data-link=waiting]")).toContainText("Disconnected");
     await expect(page.locator("[data-stale]")).toBeAttached();
     // The run goes on without the page; there is something to catch up with.
     const seen = await page.evaluate(() => window.moothallView?.()?.as_of_seq ?? 0);

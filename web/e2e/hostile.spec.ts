@@ -1,6 +1,6 @@
 // Everything that a model, a filing or a client writes is shown as text.
 import type { Page } from "@playwright/test";
-import type { DebateThread } from "../src/gen/api";
+import type { DebateThread, ReportDocument, RunList } from "../src/gen/api";
 import type { RunView } from "../src/gen/run";
 import { expect, Server, test, visit, watch } from "./server";
 
@@ -21,6 +21,36 @@ async function poison(page: Page): Promise<void> {
   await change<DebateThread>(/\/threads\//, (thread) => ({
     ...thread,
     turns: thread.turns.map((turn) => ({ ...turn, text: HOSTILE })),
+  }));
+  await change<ReportDocument>(/\/memo$/, (memo) => ({
+    ...memo,
+    title: HOSTILE,
+    blocks: memo.blocks.map((block) =>
+      block.block === "heading"
+        ? { ...block, words: HOSTILE }
+        : block.block === "paragraph"
+          ? {
+              ...block,
+              words: [
+                { span: "text", text: HOSTILE },
+                { span: "cite", id: HOSTILE, url: null, listed: false },
+              ],
+            }
+          : block,
+    ),
+  }));
+  await change<RunList>(/\/api\/runs\?/, (list) => ({
+    ...list,
+    runs: list.runs.map((run) => ({
+      ...run,
+      title: HOSTILE,
+      model: HOSTILE,
+      consult: run.consult && {
+        ...run.consult,
+        company: HOSTILE,
+        best: run.consult.best && { ...run.consult.best, title: HOSTILE },
+      },
+    })),
   }));
   await page.route(/\/artifacts\//, (route) =>
     route.fulfill({ body: `# ${HOSTILE}\n\n- ${HOSTILE}`, contentType: "text/markdown" }),
@@ -72,10 +102,14 @@ async function isHarmless(page: Page): Promise<void> {
 
 test("words of models are text on every screen", async ({ page, trouble, finished }) => {
   await poison(page);
-  for (const place of ["?layer=0", "?layer=2", "?layer=3", "?layer=4", "?layer=all", "/results"]) {
+  for (const place of ["?layer=0", "?layer=2", "?layer=3", "?layer=4", "?layer=all", "/results", "/memo"]) {
     await page.goto(`/runs/${finished}${place}`);
     await isHarmless(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), place).toBeLessThanOrEqual(0);
+  }
+  for (const list of ["/", "/runs"]) {
+    await page.goto(list);
+    await isHarmless(page);
   }
   await page.goto(`/runs/${finished}?layer=3&move=m1&thread=D1`);
   await expect(page.locator(".turn").first()).toContainText("<script>document.title='owned'</script>");

@@ -5,6 +5,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test as base, expect, type Page } from "@playwright/test";
 import type { RunView } from "../src/gen/run";
 
@@ -74,6 +75,26 @@ export class Server {
     const made = spawnSync(program, ["token", "create", "--scope", scope], { env: this.env, encoding: "utf8" });
     if (made.status !== 0) throw new Error(`moothall token create: ${made.stderr}`);
     return made.stdout.trim();
+  }
+
+  /** Copies a finished run this many times, each a minute older than the one before. */
+  copyRun(run: string, times: number): void {
+    const db = new DatabaseSync(this.path("moothall.db"));
+    const columns = (db.prepare("PRAGMA table_info(runs)").all() as { name: string }[])
+      .map((column) => column.name)
+      .filter((name) => !["run", "run_id", "created_at_ms"].includes(name))
+      .join(", ");
+    const copy = db.prepare(
+      `INSERT INTO runs (run_id, created_at_ms, ${columns})
+       SELECT ?, created_at_ms - ?, ${columns} FROM runs WHERE run_id = ?`,
+    );
+    db.exec("BEGIN IMMEDIATE");
+    for (let i = 1; i <= times; i += 1) {
+      const id = `00000000-0000-7000-8000-${i.toString(16).padStart(12, "0")}`;
+      copy.run(id, i * 60_000, run);
+    }
+    db.exec("COMMIT");
+    db.close();
   }
 
   write(file: string, text: string): void {

@@ -28,7 +28,7 @@ test("a token is made, shown once, works, and is taken back", async ({ page }) =
 
 test("a run is asked to wait, and its banner leads to the moves", async ({ page, server, trouble }) => {
   await page.goto(`${server.url}/`);
-  await page.getByLabel("Pause after the moves").check();
+  await page.getByLabel("Pause for my review before the debates start").check();
   await expect(page).toHaveURL(/wait=moves/);
   await expect(page.getByText(/Newest filing/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
@@ -48,7 +48,7 @@ test("a run says that it will wait, until it waits", async ({ page }) => {
     await expect(tag).toBeVisible();
     await expect(page.getByRole("link", { name: "Review the moves" })).toBeVisible({ timeout: 20_000 });
     await expect(tag).toHaveCount(0);
-    await page.getByRole("button", { name: "Start the debates" }).click();
+    await page.getByRole("button", { name: "Start debates" }).click();
     await untilOver(page, server, run);
     await expect(tag).toHaveCount(0);
   } finally {
@@ -72,7 +72,7 @@ test("the banner of a run that waits leads to the moves before they have been re
   await expect(panel.getByRole("alert")).toContainText("Could not load the moves. The store is busy.");
   await page.unroute(`**/api/runs/${run}/moves`);
   await panel.getByRole("button", { name: "Try again" }).click();
-  await expect(panel.getByText("2 moves to review before the debates")).toBeVisible();
+  await expect(panel.getByText("Review 2 moves before the debates")).toBeVisible();
   await expect(panel.getByRole("alert")).toHaveCount(0);
 });
 
@@ -126,9 +126,9 @@ test("moves are vetoed and edited before they are debated", async ({ page, serve
   const run = await startRun(page, server, { moves: 3, pause_after_moves: true });
   await page.goto(`${server.url}/runs/${run}`);
   const panel = page.getByRole("region", { name: "Moves to review" });
-  await expect(panel.getByText("3 moves to review before the debates")).toBeVisible();
+  await expect(panel.getByText("Review 3 moves before the debates")).toBeVisible();
   await panel.getByRole("button", { name: "Veto m1" }).click();
-  await panel.getByLabel("Why it is not debated (optional)").fill("we tried that");
+  await panel.getByLabel("Reason for removing it (optional)").fill("we tried that");
   await panel.getByRole("button", { name: "Veto", exact: true }).click();
   await expect(panel.getByText("vetoed", { exact: true })).toBeVisible();
   await panel.getByRole("button", { name: "Edit m2" }).click();
@@ -136,7 +136,7 @@ test("moves are vetoed and edited before they are debated", async ({ page, serve
   await panel.getByRole("button", { name: "Keep" }).click();
   await expect(panel.getByText("edited", { exact: true })).toBeVisible();
   await expect(panel.getByText("Sell the idle plant")).toBeVisible();
-  await panel.getByRole("button", { name: "Start the debates" }).click();
+  await panel.getByRole("button", { name: "Start debates" }).click();
   await expect(panel).toHaveCount(0);
   await untilOver(page, server, run);
   const titles = (await viewOf(page, server, run)).consult?.moves.map((one) => one.title);

@@ -1,4 +1,4 @@
-import { expect, test } from "./server";
+import { expect, Server, test } from "./server";
 
 const PLAN = `# Acme Pumps
 
@@ -89,7 +89,8 @@ test("a file that the server refuses is named next to the field", async ({ page 
 });
 
 test("a program is started with its contract and files", async ({ page }) => {
-  await page.goto("/tasks");
+  const server = await Server.make("0", "with images");
+  await page.goto(`${server.url}/tasks`);
   await page.getByLabel("Task", { exact: true }).fill("Print the sum");
   await page.getByText("Options", { exact: true }).click();
   await page.getByLabel("Input files", { exact: true }).setInputFiles(file("data.csv", "1,2\n"));
@@ -107,4 +108,5 @@ test("a program is started with its contract and files", async ({ page }) => {
     inputs: [{ name: "data.csv", base64: "MSwyCg==" }],
     expect_schema: { type: "integer" },
   });
+  await server.remove();
 });

@@ -34,6 +34,10 @@ test("a first visit says how to begin", async ({ page }) => {
     const trouble = watch(page);
     await page.goto(`${server.url}/`);
     await expect(page.getByText("No runs yet")).toBeVisible();
+    const steps = page.getByRole("region", { name: "Set up" }).getByRole("listitem");
+    await expect(steps).toHaveCount(3);
+    await expect(steps.nth(0)).toContainText("The demo model is active");
+    await expect(steps.nth(2)).toContainText("moothall image build");
     expect(trouble).toEqual([]);
   } finally {
     await server.remove();
@@ -78,9 +82,10 @@ test("a provider without a key is said so before anything starts", async ({ page
     await visit(page, server);
     await page.goto(`${server.url}/`);
     await expect(page.getByText(/Newest filing/)).toBeVisible();
-    await page.getByRole("button", { name: "Start run" }).click();
-    await expect(page.getByRole("alert")).toContainText("no API key for anthropic");
-    await expect(page.getByRole("alert")).toContainText("ANTHROPIC_API_KEY");
+    await expect(page.getByRole("button", { name: "Start run" })).toBeDisabled();
+    await expect(page.getByText("No API key for anthropic.")).toBeVisible();
+    await expect(page.locator(".formproblem")).toContainText("ANTHROPIC_API_KEY");
+    await expect(page.getByRole("button", { name: "Copy: moothall init" }).first()).toBeVisible();
     await page.goto(`${server.url}/settings`);
     await expect(page.getByRole("region", { name: "Keys" })).toContainText("not set");
   } finally {

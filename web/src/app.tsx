@@ -1,12 +1,14 @@
-import { Component, lazy, type ReactNode, Suspense } from "react";
-import { BrowserRouter, Route, Routes } from "react-router";
+import { Component, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { BrowserRouter, Route, Routes, useLocation } from "react-router";
 import { Shell } from "./shell";
 import { Announcer } from "./ui/announce";
 import { Button, Empty, Loading } from "./ui/parts";
 import { Toasts } from "./ui/toast";
 
 const Home = lazy(() => import("./routes/home"));
+const Runs = lazy(() => import("./routes/runs"));
 const Run = lazy(() => import("./routes/run"));
+const Memo = lazy(() => import("./routes/memo"));
 const Results = lazy(() => import("./routes/results"));
 const Calls = lazy(() => import("./routes/calls"));
 const Compare = lazy(() => import("./routes/compare"));
@@ -22,11 +24,13 @@ export function App() {
       <Announcer>
         <Toasts>
           <Shell>
-            <Broken>
+            <Guarded>
               <Suspense fallback={<Loading what="the page" />}>
                 <Routes>
                   <Route path="/" element={<Home />} />
+                  <Route path="/runs" element={<Runs />} />
                   <Route path="/runs/:runId" element={<Run />} />
+                  <Route path="/runs/:runId/memo" element={<Memo />} />
                   <Route path="/runs/:runId/results" element={<Results />} />
                   <Route path="/runs/:runId/calls" element={<Calls />} />
                   <Route path="/compare" element={<Compare />} />
@@ -38,7 +42,7 @@ export function App() {
                   <Route path="*" element={<Nowhere />} />
                 </Routes>
               </Suspense>
-            </Broken>
+            </Guarded>
           </Shell>
         </Toasts>
       </Announcer>
@@ -48,13 +52,19 @@ export function App() {
 
 function Nowhere() {
   return (
-    <Empty page title="Page not found" action={<a href="/">All runs</a>}>
+    <Empty page title="Page not found" action={<a href="/runs">All runs</a>}>
       Check the address: part of it may be missing.
     </Empty>
   );
 }
 
-/** Shown if rendering fails, or if a chunk is missing after an update. */
+/** A page that failed is tried again when the address changes. */
+function Guarded({ children }: { children: ReactNode }) {
+  const { pathname } = useLocation();
+  return <Broken key={pathname}>{children}</Broken>;
+}
+
+/** Shown if rendering fails, or if a part of the page could not be loaded. */
 class Broken extends Component<{ children: ReactNode }, { error: Error | undefined }> {
   override state = { error: undefined as Error | undefined };
 
@@ -65,21 +75,51 @@ class Broken extends Component<{ children: ReactNode }, { error: Error | undefin
   override render() {
     const { error } = this.state;
     if (!error) return this.props.children;
-    const isOld = /import|module|fetch/i.test(error.message);
+    if (/import|module|fetch/i.test(error.message)) return <NotLoaded />;
     return (
-      <Empty
-        page
-        title={isOld ? "A new version is available" : "This page failed to load"}
-        action={
-          <Button look="primary" onClick={() => location.reload()}>
-            Reload
-          </Button>
-        }
-      >
-        {isOld
-          ? "The server was updated while this page was open. Reload to continue; nothing is lost."
-          : `Your run is not affected. Error: ${error.message}`}
+      <Empty page title="This page failed to load" action={<Reload />}>
+        Your run is not affected. Error: {error.message}
       </Empty>
     );
   }
+}
+
+/** A part of the page is missing: the server is away, or it was updated meanwhile. Only asking it tells which. */
+function NotLoaded() {
+  const [isThere, setIsThere] = useState<boolean>();
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    let wasAway = false;
+    const ask = async () => {
+      const answers = await fetch("/healthz", { cache: "no-store" }).then(
+        (response) => response.ok,
+        () => false,
+      );
+      // A server that is back has the missing part.
+      if (answers && wasAway) return location.reload();
+      wasAway ||= !answers;
+      setIsThere(answers);
+      if (!answers) timer = setTimeout(ask, 2000);
+    };
+    void ask();
+    return () => clearTimeout(timer);
+  }, []);
+  if (isThere === undefined) return <Loading what="the page" />;
+  return isThere ? (
+    <Empty page title="A new version is available" action={<Reload />}>
+      The server was updated while this page was open. Reload to continue; nothing is lost.
+    </Empty>
+  ) : (
+    <Empty page title="Can't reach the server" action={<Reload />}>
+      Check that <code>moothall serve</code> is running. This page reconnects by itself.
+    </Empty>
+  );
+}
+
+function Reload() {
+  return (
+    <Button look="primary" onClick={() => location.reload()}>
+      Reload
+    </Button>
+  );
 }

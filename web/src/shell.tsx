@@ -1,8 +1,29 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, NavLink, useLocation } from "react-router";
+import { useGet } from "./api/use-get";
+import type { DraftList } from "./gen/api";
 import { Icon } from "./ui/icon";
+import { useKeys } from "./ui/keys";
+import { useNow } from "./ui/use-now";
 
 const CommandMenu = lazy(() => import("./ui/command"));
+const KeyHelp = lazy(() => import("./ui/key-help"));
+
+/** How often the number of drafts is read again. */
+const DRAFTS_MS = 30_000;
+
+/** The number of drafts that need review. */
+function DraftCount() {
+  const now = useNow(DRAFTS_MS);
+  const { data } = useGet<DraftList>("/api/drafts?state=escalated&limit=1", Math.floor(now / DRAFTS_MS));
+  if (!data?.waiting) return null;
+  return (
+    <span className="n">
+      {data.waiting}
+      <span className="sr"> to review</span>
+    </span>
+  );
+}
 
 export function Logo() {
   return (
@@ -18,6 +39,8 @@ export function Logo() {
 /** The layout of every page: header, navigation, search. */
 export function Shell({ children }: { children: ReactNode }) {
   const [searching, setSearching] = useState(false);
+  const [helping, setHelping] = useState(false);
+  useKeys({ "?": () => setHelping(true) });
   const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
   const shown = useRef(pathname);
@@ -48,11 +71,17 @@ export function Shell({ children }: { children: ReactNode }) {
           Moothall
         </Link>
         <nav className="nav" aria-label="Main">
-          <NavLink to="/" end className={pathname.startsWith("/runs") || pathname === "/compare" ? "on" : undefined}>
+          <NavLink to="/" end>
+            New run
+          </NavLink>
+          <NavLink to="/runs" className={pathname === "/compare" ? "on" : undefined}>
             Runs
           </NavLink>
           <NavLink to="/tasks">Tasks</NavLink>
-          <NavLink to="/drafts">Drafts</NavLink>
+          <NavLink to="/drafts">
+            Drafts
+            <DraftCount />
+          </NavLink>
           <NavLink to="/audit">Audit</NavLink>
           <NavLink to="/settings">Settings</NavLink>
         </nav>
@@ -64,6 +93,14 @@ export function Shell({ children }: { children: ReactNode }) {
             Ctrl K
           </span>
         </button>
+        <button
+          type="button"
+          className="btn icon ghost only-w"
+          aria-label="Keyboard shortcuts"
+          onClick={() => setHelping(true)}
+        >
+          <Icon name="help" />
+        </button>
         <button type="button" className="btn icon ghost" aria-label="Switch theme" onClick={switchTheme}>
           <Icon name="theme" />
         </button>
@@ -73,7 +110,19 @@ export function Shell({ children }: { children: ReactNode }) {
       </main>
       {searching && (
         <Suspense>
-          <CommandMenu onClose={() => setSearching(false)} />
+          <CommandMenu
+            onClose={() => setSearching(false)}
+            onTheme={switchTheme}
+            onHelp={() => {
+              setSearching(false);
+              setHelping(true);
+            }}
+          />
+        </Suspense>
+      )}
+      {helping && (
+        <Suspense>
+          <KeyHelp onClose={() => setHelping(false)} />
         </Suspense>
       )}
     </>

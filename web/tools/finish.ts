@@ -37,16 +37,21 @@ const sum = (names: Iterable<string>) => [...names].reduce((bytes, name) => byte
 const size = (names: string[]) => names.reduce((bytes, name) => bytes + statSync(join(dist, name)).size, 0);
 const page = (entry: string) => sum(reach(["index.html", entry]));
 const styles = (entry: string) => sum(new Set(chunks(["index.html", entry]).flatMap((chunk) => chunk.css ?? [])));
+const fonts = () => size(files.filter((file) => file.endsWith(".woff2")));
+/** Everything that the first visit of a page loads. */
+const firstLoad = (entry: string) =>
+  page(entry) + sum(["index.html", ...(manifest["index.html"]?.css ?? [])]) + fonts();
 const embedded = size(list(dist));
 
 const budgets: [string, number, number][] = [
   ["JavaScript of /", page("src/routes/home.tsx"), 110 * KB],
   ["JavaScript of a run", page("src/routes/run.tsx"), 150 * KB],
   ["JavaScript of calls", page("src/routes/calls.tsx"), 150 * KB],
-  ["CSS of /", styles("src/routes/home.tsx"), 12 * KB],
-  ["CSS of calls", styles("src/routes/calls.tsx"), 15 * KB],
-  ["fonts", size(files.filter((file) => file.endsWith(".woff2"))), 75 * KB],
-  ["all that is embedded", embedded, 1000 * KB],
+  ["CSS of every page", sum(manifest["index.html"]?.css ?? []), 13 * KB],
+  ["CSS of calls", styles("src/routes/calls.tsx"), 16 * KB],
+  ["first load of /", firstLoad("src/routes/home.tsx"), 220 * KB],
+  ["fonts", fonts(), 75 * KB],
+  ["all that is embedded", embedded, 1200 * KB],
 ];
 let over = false;
 for (const [what, bytes, most] of budgets) {

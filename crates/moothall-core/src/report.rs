@@ -26,7 +26,8 @@ pub use self::consult_report::{ConsultReport, DebateReport};
 pub use self::csv::csv_line;
 pub use self::derive::{DeriveFault, derive};
 pub use self::diff::{
-    ConsultDiff, DiffKind, FactDiff, MoveDiff, MovePlace, ScoreDiff, ValueDiff, consult_diff,
+    ConsultDiff, DiffKind, FactDiff, MoveDiff, MoveMatch, MovePlace, ScoreDiff, ValueDiff,
+    consult_diff, matched_moves,
 };
 pub use self::export::export;
 pub use self::html::{PaperSize, html};

@@ -14,6 +14,8 @@ mod debates;
 mod fallback_use;
 mod program;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::consult::{ForkChange, ForkPoint};
@@ -102,6 +104,24 @@ pub struct RunInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub parent: Option<ForkView>,
+    /// The score of doing nothing, if a finished consultation has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub do_nothing: Option<DoNothingView>,
+}
+
+/// The score of doing nothing, which is not debated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DoNothingView {
+    /// The sum of all scores.
+    pub score: u32,
+    /// The highest possible sum.
+    pub out_of: u32,
+    /// The difference between the highest and the lowest sum of a decision maker.
+    pub spread: u32,
+    /// Scores by decision maker and metric.
+    pub breakdown: BTreeMap<String, BTreeMap<String, u8>>,
 }
 
 /// The parent of a fork.

@@ -17,6 +17,7 @@ fn about() -> RunInfo {
         pauses_after_moves: false,
         driven: true,
         parent: None,
+        do_nothing: None,
     }
 }
 

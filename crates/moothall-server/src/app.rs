@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::CallLogCache;
 use crate::consultation_cache::ConsultationCache;
+use crate::run_list::ListViewCache;
 use crate::team_limiter::TeamLimiter;
 use crate::{
     AccessControl, ApiProblem, CallerIdentity, EventFeed, RunService, ServerMetrics,
@@ -39,6 +40,7 @@ pub struct AppState {
     pub(crate) metrics: Arc<ServerMetrics>,
     pub(crate) consultation_cache: Arc<ConsultationCache>,
     pub(crate) call_logs: Arc<CallLogCache>,
+    pub(crate) list_views: Arc<ListViewCache>,
     pub(crate) workspaces: Arc<WorkspaceRegistry>,
     /// Limits concurrent replays of runs.
     pub(crate) replays: Arc<TeamLimiter>,
@@ -98,6 +100,7 @@ impl AppState {
             metrics: Arc::default(),
             consultation_cache: Arc::default(),
             call_logs: Arc::default(),
+            list_views: Arc::default(),
             workspaces: Arc::default(),
             replays: Arc::new(TeamLimiter::new(MAX_REPLAYS_PER_TEAM, MAX_REPLAYS)),
             pdf_exports: Arc::new(TeamLimiter::new(MAX_PDF_EXPORTS_PER_TEAM, MAX_PDF_EXPORTS)),

@@ -38,6 +38,22 @@ pub(crate) async fn cancel(
     accepted(&app, &run_id).await
 }
 
+/// Deletes a run that has ended.
+pub(crate) async fn delete(
+    State(app): State<AppState>,
+    caller: CallerIdentity,
+    PathParams(run): PathParams<String>,
+) -> Result<StatusCode, ApiProblem> {
+    let row = app.find(&caller, AccessScope::Admin, &run).await?;
+    if !row.state.is_terminal() {
+        let message = "the run has not ended and can still be resumed";
+        return Err(ApiProblem::conflict(ErrorCode::RunNotOver, message)
+            .with_hint("stop it first with `POST /api/runs/{run}/cancel`"));
+    }
+    app.run_service.delete(row).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 pub(crate) async fn pause(
     State(app): State<AppState>,
     caller: CallerIdentity,

@@ -9,11 +9,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::Sha256Hex;
 use moothall_core::access::AccessScope;
-use moothall_core::report::{self, PaperSize};
+use moothall_core::consult::fork_changes;
+use moothall_core::report::{self, ConsultReport, PaperSize};
 use moothall_engine::Consultation;
 
 use crate::consultation_cache::CachedConsultation;
-use crate::dto::{ArtifactList, ArtifactRef, DebateThread, ThreadTurn};
+use crate::dto::{ArtifactList, ArtifactRef, DebateThread, RunComparison, ThreadTurn};
 use crate::extract::PathParams;
 use crate::guard::EXPORT_CSP;
 use crate::{ApiProblem, AppState, CallerIdentity};
@@ -97,6 +98,43 @@ pub(crate) async fn fact(
     let evidence = consultation.view.evidence();
     let none = || ApiProblem::not_found("fact not found in the evidence of this run");
     evidence.and_then(|evidence| report::cited(evidence, &id)).map(Json).ok_or_else(none)
+}
+
+/// Returns the memo as data, for pages that show it themselves.
+pub(crate) async fn memo(
+    State(app): State<AppState>,
+    caller: CallerIdentity,
+    PathParams(run): PathParams<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiProblem> {
+    let reading = read(&app, &caller, &run).await?;
+    let Consultation { view, facts } = &reading.consultation;
+    let text = serde_json::to_string(&report::memo(view, facts));
+    let text = text.map_err(|error| ApiProblem::internal(&error))?;
+    Ok(tagged(&headers, "application/json", text.into_bytes()))
+}
+
+/// Compares a consultation with a later one.
+pub(crate) async fn compare(
+    State(app): State<AppState>,
+    caller: CallerIdentity,
+    PathParams((run, other)): PathParams<(String, String)>,
+) -> Result<Json<RunComparison>, ApiProblem> {
+    // Checks access to both before reading one.
+    let before = app.find(&caller, AccessScope::Read, &run).await?;
+    let after = app.find(&caller, AccessScope::Read, &other).await?;
+    let before = app.consultation_cache.read(&app, &before).await?;
+    let after = app.consultation_cache.read(&app, &after).await?;
+    let (before, after) = (&before.consultation.view, &after.consultation.view);
+    let company = |view: &ConsultReport| {
+        let gather = &view.input.gather;
+        (gather.ticker.clone(), gather.name.clone())
+    };
+    Ok(Json(RunComparison {
+        same_company: company(before) == company(after),
+        settings: fork_changes(&before.input, &after.input),
+        moves: report::matched_moves(before, after),
+    }))
 }
 
 /// Exports the memo, the scores or the receipt as a file.

@@ -22,7 +22,8 @@ pub use self::machine::{
     DoctorResponse, DraftBypassRow, EngineRow, KeyRow, RunStorageInfo, ServerSettings,
 };
 pub use self::runs::{
-    ArtifactList, ArtifactRef, DebateThread, EventPage, RunList, RunSummary, ThreadTurn,
+    ArtifactList, ArtifactRef, BestMove, ConsultSummary, DebateThread, EventPage, MoveProgress,
+    RunComparison, RunList, RunSummary, ThreadTurn,
 };
 pub use self::start::{
     ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, ForkMoveEdit,

@@ -37,6 +37,7 @@ mod openapi;
 mod plain_page;
 mod problem;
 mod router;
+mod run_list;
 mod run_service;
 mod runs;
 mod team_limiter;

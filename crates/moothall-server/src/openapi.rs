@@ -213,9 +213,13 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
         "/api/runs" => ApiOperation {
             query: &[
                 ("state", "string", "Return only runs in this state"),
+                ("workflow", "string", "Return only runs of this workflow, such as consult"),
+                ("q", "string", "Text in the title or model, or the start of a run's id"),
+                ("sort", "string", "newest (default), oldest, title, model or cost"),
+                ("offset", "integer", "Number of runs to skip"),
                 ("limit", "integer", "Maximum number of runs (default: 50)"),
             ],
-            ..basic("List runs, newest first", answer::<dto::RunList>(schemas))
+            ..basic("List runs", answer::<dto::RunList>(schemas))
         },
         "/api/runs/{run}" => basic("Get the current view of a run", answer::<AnyView>(schemas)),
         "/api/runs/{run}/events" => ApiOperation {
@@ -268,10 +272,21 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
             "Get the fact behind a citation",
             answer::<moothall_core::report::CitedFact>(schemas),
         ),
+        "/api/runs/{run}/memo" => basic(
+            "Get the memo as data: headings, paragraphs, tables and citations",
+            answer::<moothall_core::report::document::ReportDocument>(schemas),
+        ),
+        "/api/runs/{run}/compare/{other}" => basic(
+            "Compare with another consultation: settings that differ and moves with their ranks",
+            answer::<dto::RunComparison>(schemas),
+        ),
         "/api/runs/{run}/{export}" => basic(
             "Export the memo or the scores: export.md, .html, .pdf, .csv, .json",
             ResponseSpec::Text(EXPORTS),
         ),
+        "/api/runs/{run}/delete" => {
+            basic("Delete a run that has ended, with everything it stored", ResponseSpec::Nothing)
+        }
         "/api/runs/{run}/cancel" => basic("Cancel a run", accepted(schemas)),
         "/api/runs/{run}/pause" => basic("Pause a run", accepted(schemas)),
         "/api/runs/{run}/resume" => ApiOperation {

@@ -23,7 +23,7 @@ use crate::caller::RoutePermission;
 use crate::connections::{ConnectionLimits, serve_connections};
 use crate::{
     ApiProblem, AppState, OriginGuard, assets, caller, calls, company, control, documents, drafts,
-    event_pages, event_stream, guard, openapi, runs, telemetry,
+    event_pages, event_stream, guard, openapi, run_list, runs, telemetry,
 };
 
 /// Limits on requests and connections.
@@ -80,6 +80,7 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
     let thread = "/api/runs/{run}/moves/{move}/threads/{thread}";
     let revoke = "/api/tokens/{token}/revoke";
     let document = "/api/runs/{run}/artifacts/{name}";
+    let compare = "/api/runs/{run}/compare/{other}";
     vec![
         get_route("/healthz", RoutePermission::Nothing, get(async || "ok")),
         get_route("/readyz", RoutePermission::Nothing, get(ready)),
@@ -91,7 +92,7 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         get_route("/api/tokens", RoutePermission::Scope(AccessScope::Admin), get(tokens::list)),
         post_route("/api/tokens", RoutePermission::Scope(AccessScope::Admin), post(tokens::make)),
         post_route(revoke, RoutePermission::ScopeOnToken(AccessScope::Admin), post(tokens::revoke)),
-        get_route("/api/runs", read, get(runs::list)),
+        get_route("/api/runs", read, get(run_list::list)),
         post_route(START_PATH, RoutePermission::Scope(AccessScope::Run), post(runs::start)),
         get_route("/api/runs/{run}", of_run(AccessScope::Read), get(runs::snapshot)),
         get_route("/api/runs/{run}/events", of_run(AccessScope::Read), get(event_stream::events)),
@@ -110,10 +111,13 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         get_route("/api/runs/{run}/calls", of_run(AccessScope::Read), get(calls::list)),
         get_route("/api/runs/{run}/calls/{call}", of_run(AccessScope::Read), get(calls::detail)),
         get_route("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
+        get_route("/api/runs/{run}/memo", of_run(AccessScope::Read), get(documents::memo)),
+        get_route(compare, of_run(AccessScope::Read), get(documents::compare)),
         get_route("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
         post_route("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
         post_route("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),
         post_route("/api/runs/{run}/resume", of_run(AccessScope::Run), post(control::resume)),
+        post_route("/api/runs/{run}/delete", of_run(AccessScope::Admin), post(control::delete)),
         post_route("/api/runs/{run}/fork", of_run(AccessScope::Run), post(runs::fork)),
         post_route("/api/runs/{run}/approve", of_run(AccessScope::Review), post(control::approve)),
         get_route("/api/runs/{run}/moves", of_run(AccessScope::Read), get(control::moves)),

@@ -81,6 +81,9 @@ pub trait RunService: Debug + Send + Sync {
     /// Asks the process that executes the run to cancel it; cancels it directly if no process does.
     fn cancel(&self, row: RunRow) -> RunServiceFuture<'_, ()>;
 
+    /// Deletes a run that has ended, with everything it stored.
+    fn delete(&self, row: RunRow) -> RunServiceFuture<'_, ()>;
+
     /// Returns which of these runs are active, in this or another process.
     fn driven(&self, rows: Vec<RunRow>) -> RunServiceFuture<'_, BTreeSet<RunId>>;
 

@@ -1,4 +1,4 @@
-//! `/api/runs`: starts runs, lists them and returns their current view.
+//! `/api/runs`: starts runs and returns their current view.
 
 use std::time::Duration;
 
@@ -8,23 +8,21 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use moothall_core::access::AccessScope;
 use moothall_core::consult::{Committee, ForkParent, committee, fork_changes, group_by_model};
-use moothall_core::view::{CommitteeView, ForkView, MemberView, RunInfo, RunView};
-use moothall_core::{RunSpec, Sha256Hex};
-use moothall_store::{RunFilter, RunRow, RunState, StoredEvent, TeamFilter};
-use serde::{Deserialize, Serialize};
+use moothall_core::debate::BaselineScores;
+use moothall_core::view::{CommitteeView, DoNothingView, ForkView, MemberView, RunInfo, RunView};
+use moothall_core::{Conclusion, RunSpec, Sha256Hex};
+use moothall_store::{RunRow, StoredEvent};
+use serde::Serialize;
 
 use crate::control::author;
-use crate::dto::{ForkRunRequest, RunList, RunSummary, StartRunRequest, StartRunResponse};
-use crate::extract::{JsonBody, PathParams, QueryParams};
+use crate::dto::{ForkRunRequest, StartRunRequest, StartRunResponse};
+use crate::extract::{JsonBody, PathParams};
 use crate::feed::envelope;
 use crate::times::rfc3339;
 use crate::{
     ApiProblem, AppState, CallerIdentity, StartIdempotencyKey, StartOutcome, StartRequest,
     StartTerms,
 };
-
-const DEFAULT_LIMIT: u32 = 50;
-const MAX_LIMIT: u32 = 500;
 
 /// Events applied per read from the store.
 const PAGE_EVENTS: u32 = 1000;
@@ -37,44 +35,6 @@ const UPLOAD_WAIT: Duration = Duration::from_secs(20);
 
 /// Maximum length of an idempotency key.
 const MAX_KEY_BYTES: usize = 200;
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct RunListQuery {
-    state: Option<RunState>,
-    limit: Option<u32>,
-}
-
-pub(crate) async fn list(
-    State(app): State<AppState>,
-    caller: CallerIdentity,
-    QueryParams(query): QueryParams<RunListQuery>,
-) -> Result<Json<RunList>, ApiProblem> {
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-    let teams = TeamFilter::Only(caller.owner()?.team);
-    let rows = app.store.runs(RunFilter { state: query.state, teams, limit }).await?;
-    let open = rows.iter().filter(|row| !row.state.is_terminal());
-    let driven = app.run_service.driven(open.cloned().collect()).await?;
-    let summary = |row: &RunRow| summary(row, driven.contains(&row.run_id));
-    Ok(Json(RunList { runs: rows.iter().map(summary).collect() }))
-}
-
-fn summary(row: &RunRow, driven: bool) -> RunSummary {
-    RunSummary {
-        run_id: row.run_id.clone(),
-        workflow: row.spec.workflow().to_owned(),
-        title: row.title.clone(),
-        model: row.model.clone(),
-        state: row.state,
-        driven,
-        created_at: rfc3339(row.created_at_ms),
-        updated_at: rfc3339(row.updated_at_ms),
-        events: row.events,
-        verdict: row.outcome.as_ref().map(|outcome| outcome.verdict),
-        cost_micro_usd: row.spent.map(|spent| spent.usd),
-        tokens: row.spent.map(|spent| spent.tokens),
-        parent: parent(row).map(|parent| parent.run.clone()),
-    }
-}
 
 /// Reports whether a run that has not ended is active in some process.
 pub(crate) async fn is_driven(app: &AppState, row: &RunRow) -> Result<bool, ApiProblem> {
@@ -94,16 +54,23 @@ pub(crate) async fn snapshot(
     let row = app.find(&caller, AccessScope::Read, &run).await?;
     let driven = is_driven(&app, &row).await?;
     let mut view = RunView::empty(about(&app, &row, driven).await?);
+    catch_up(&app, &mut view).await?;
+    Ok(Json(view))
+}
+
+/// Applies all events that a view does not include yet.
+pub(crate) async fn catch_up(app: &AppState, view: &mut RunView) -> Result<(), ApiProblem> {
+    let run_id = view.about.run_id.clone();
     loop {
-        let page = app.store.events(&row.run_id, view.as_of_seq, PAGE_EVENTS).await?;
+        let page = app.store.events(&run_id, view.as_of_seq, PAGE_EVENTS).await?;
         if page.is_empty() {
-            return Ok(Json(view));
+            return Ok(());
         }
-        page.iter().for_each(|stored: &StoredEvent| view.apply(&envelope(&row.run_id, stored)));
+        page.iter().for_each(|stored: &StoredEvent| view.apply(&envelope(&run_id, stored)));
     }
 }
 
-fn parent(row: &RunRow) -> Option<&ForkParent> {
+pub(crate) fn parent(row: &RunRow) -> Option<&ForkParent> {
     row.spec.consult()?.input.parent.as_ref()
 }
 
@@ -117,7 +84,11 @@ async fn fork_view(app: &AppState, row: &RunRow) -> Result<Option<ForkView>, Api
     Ok(Some(ForkView { run_id: parent.run.clone(), from: parent.from, changes }))
 }
 
-async fn about(app: &AppState, row: &RunRow, driven: bool) -> Result<RunInfo, ApiProblem> {
+pub(crate) async fn about(
+    app: &AppState,
+    row: &RunRow,
+    driven: bool,
+) -> Result<RunInfo, ApiProblem> {
     let parent = fork_view(app, row).await?;
     let settings = row.spec.read().ok().map(RunSpec::settings);
     let consult = row.spec.consult().map(|spec| &spec.input);
@@ -138,6 +109,21 @@ async fn about(app: &AppState, row: &RunRow, driven: bool) -> Result<RunInfo, Ap
         pauses_after_moves: consult.is_some_and(|input| input.terms.pause_after_moves),
         driven,
         parent,
+        do_nothing: do_nothing(row),
+    })
+}
+
+/// The score of doing nothing, if a finished consultation has one from every decision maker.
+fn do_nothing(row: &RunRow) -> Option<DoNothingView> {
+    let Conclusion::Ranked(ranked) = &row.outcome.as_ref()?.conclusion else { return None };
+    let scores = ranked.do_nothing.as_ref().filter(|scores| scores.is_scored())?;
+    let BaselineScores { total_score, top_score, spread, scorecards, .. } = scores;
+    let cards = scorecards.iter().map(|(id, card)| (id.clone(), card.scores.clone()));
+    Some(DoNothingView {
+        score: *total_score,
+        out_of: *top_score,
+        spread: *spread,
+        breakdown: cards.collect(),
     })
 }
 

@@ -36,7 +36,8 @@ pub use crate::sqlite::SqliteStore;
 pub use crate::store::{
     AdmissionDecision, AdmissionTerms, ControlRequest, IdempotencyKey, JournalEntry,
     MAX_ARTIFACT_BYTES, MAX_REQUEST_KEY_BYTES, MAX_TEXT_BYTES, NewRun, RunCommit, RunFilter,
-    RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent, TeamFilter, UnknownRunState,
+    RunMatch, RunOrder, RunPage, RunQuery, RunRow, RunState, Store, StoreFuture, StoredEvent,
+    TeamFilter, UnknownRunState,
 };
 
 /// Current time in milliseconds since 1970, as stored in rows.

@@ -22,8 +22,8 @@ use crate::rows::{self, RowReader as _, is_a_record, to_sql};
 use crate::validation::{self, MAX_MATCHES};
 use crate::{
     AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
-    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
-    StoredEvent, TeamFilter,
+    NewRun, RunCommit, RunFilter, RunMatch, RunOrder, RunPage, RunQuery, RunRow, RunState, Store,
+    StoreError, StoreFuture, StoredEvent, TeamFilter,
 };
 
 mod accounts;
@@ -326,6 +326,50 @@ impl Store for PgStore {
             .fetch_all(&self.pool)
             .await?;
             rows.iter().map(rows::run_row).collect()
+        })
+    }
+
+    fn run_page(&self, query: RunQuery) -> StoreFuture<'_, RunPage> {
+        Box::pin(async move {
+            const MATCHES: &str = "FROM runs WHERE ($1::text IS NULL OR team = $1)
+                   AND ($2::text IS NULL OR state = $2) AND ($3::text IS NULL OR workflow = $3)
+                   AND ($4::text IS NULL OR strpos(lower(title), $4) > 0
+                        OR strpos(lower(model), $4) > 0 OR starts_with(run_id::text, $4))";
+            let order = match query.order {
+                RunOrder::Newest => "created_at_ms DESC, runs.run_id DESC",
+                RunOrder::Oldest => "created_at_ms, runs.run_id",
+                RunOrder::Title => "title COLLATE \"C\", created_at_ms DESC, runs.run_id DESC",
+                RunOrder::Model => "model COLLATE \"C\", created_at_ms DESC, runs.run_id DESC",
+                RunOrder::Cost => {
+                    "coalesce((spent::json->>'usd')::numeric, 0) DESC, created_at_ms DESC,
+                     runs.run_id DESC"
+                }
+            };
+            let (team, state, text) =
+                (query.teams.only(), query.state.map(RunState::as_str), query.needle());
+            let columns = run_columns!();
+            let (page, count) = (
+                format!("SELECT {columns} {MATCHES} ORDER BY {order} LIMIT $5 OFFSET $6"),
+                format!("SELECT count(*) {MATCHES}"),
+            );
+            let rows = sqlx::query(sqlx::AssertSqlSafe(page))
+                .bind(team)
+                .bind(state)
+                .bind(query.workflow.as_deref())
+                .bind(text.as_deref())
+                .bind(i64::from(query.limit))
+                .bind(i64::from(query.offset))
+                .fetch_all(&self.pool)
+                .await?;
+            let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+                .bind(team)
+                .bind(state)
+                .bind(query.workflow.as_deref())
+                .bind(text.as_deref())
+                .fetch_one(&self.pool)
+                .await?;
+            let rows: Result<_, _> = rows.iter().map(rows::run_row).collect();
+            Ok(RunPage { rows: rows?, total: rows::unsigned(total)? })
         })
     }
 

@@ -17,8 +17,8 @@ use crate::rows::{self, is_a_record, to_sql};
 use crate::validation::{self, MAX_MATCHES};
 use crate::{
     AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
-    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreError, StoreFuture,
-    StoredEvent, TeamFilter,
+    NewRun, RunCommit, RunFilter, RunMatch, RunOrder, RunPage, RunQuery, RunRow, RunState, Store,
+    StoreError, StoreFuture, StoredEvent, TeamFilter,
 };
 
 mod accounts;
@@ -197,6 +197,48 @@ impl Store for SqliteStore {
             .fetch_all(&self.readers)
             .await?;
             rows.iter().map(rows::run_row).collect()
+        })
+    }
+
+    fn run_page(&self, query: RunQuery) -> StoreFuture<'_, RunPage> {
+        Box::pin(async move {
+            const MATCHES: &str = "FROM runs WHERE (?1 IS NULL OR team = ?1)
+                   AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR workflow = ?3)
+                   AND (?4 IS NULL OR instr(lower(title), ?4) > 0 OR instr(lower(model), ?4) > 0
+                        OR substr(run_id, 1, length(?4)) = ?4)";
+            let order = match query.order {
+                RunOrder::Newest => "created_at_ms DESC, run_id DESC",
+                RunOrder::Oldest => "created_at_ms, run_id",
+                RunOrder::Title => "title, created_at_ms DESC, run_id DESC",
+                RunOrder::Model => "model, created_at_ms DESC, run_id DESC",
+                RunOrder::Cost => {
+                    "coalesce(json_extract(spent, '$.usd'), 0) DESC, created_at_ms DESC, run_id DESC"
+                }
+            };
+            let (team, state, text) =
+                (query.teams.only(), query.state.map(RunState::as_str), query.needle());
+            let (page, count) = (
+                format!("SELECT * {MATCHES} ORDER BY {order} LIMIT ?5 OFFSET ?6"),
+                format!("SELECT count(*) {MATCHES}"),
+            );
+            let rows = sqlx::query(sqlx::AssertSqlSafe(page))
+                .bind(team)
+                .bind(state)
+                .bind(query.workflow.as_deref())
+                .bind(text.as_deref())
+                .bind(i64::from(query.limit))
+                .bind(i64::from(query.offset))
+                .fetch_all(&self.readers)
+                .await?;
+            let total: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+                .bind(team)
+                .bind(state)
+                .bind(query.workflow.as_deref())
+                .bind(text.as_deref())
+                .fetch_one(&self.readers)
+                .await?;
+            let rows: Result<_, _> = rows.iter().map(rows::run_row).collect();
+            Ok(RunPage { rows: rows?, total: rows::unsigned(total)? })
         })
     }
 

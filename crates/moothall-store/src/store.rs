@@ -77,6 +77,9 @@ pub trait Store: Debug + Send + Sync {
     /// Runs, newest first.
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>>;
 
+    /// One page of the runs that match a query, and how many match it.
+    fn run_page(&self, query: RunQuery) -> StoreFuture<'_, RunPage>;
+
     /// Number of runs in this state.
     fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64>;
 
@@ -422,6 +425,59 @@ pub struct RunFilter {
     pub state: Option<RunState>,
     /// Maximum number of runs.
     pub limit: u32,
+}
+
+/// Selects one page of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunQuery {
+    /// Only runs of these teams.
+    pub teams: TeamFilter,
+    /// Only runs in this state.
+    pub state: Option<RunState>,
+    /// Only runs of this workflow.
+    pub workflow: Option<String>,
+    /// Only runs whose title or model contains this text, or whose id starts with it. Upper and
+    /// lower case of ASCII letters are the same.
+    pub text: Option<String>,
+    /// The order.
+    pub order: RunOrder,
+    /// Number of runs to skip.
+    pub offset: u32,
+    /// Maximum number of runs.
+    pub limit: u32,
+}
+
+/// The order of a page of runs. Equal runs are ordered newest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunOrder {
+    /// By creation time, newest first.
+    #[default]
+    Newest,
+    /// By creation time, oldest first.
+    Oldest,
+    /// By title.
+    Title,
+    /// By model.
+    Model,
+    /// By cost, highest first.
+    Cost,
+}
+
+impl RunQuery {
+    /// The text to search for, in lower case.
+    pub(crate) fn needle(&self) -> Option<String> {
+        self.text.as_deref().map(str::to_ascii_lowercase).filter(|text| !text.is_empty())
+    }
+}
+
+/// One page of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPage {
+    /// The runs of the page.
+    pub rows: Vec<RunRow>,
+    /// Number of runs that match the query, on all pages.
+    pub total: u64,
 }
 
 /// The runs that match an id prefix.

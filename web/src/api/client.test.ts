@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { asProblem, get, post } from "./client";
+import { asProblem, forgetSession, get, post } from "./client";
 
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  forgetSession();
+});
 
 /** Answers by path; tells which requests were made, with the headers that matter. */
 function server(answers: Record<string, () => Response>) {

@@ -1,6 +1,6 @@
 // Client of the server's API. All requests are same-origin; the browser adds the session cookie.
 
-import type { ErrorCode, Problem as ProblemDocument } from "../gen/api";
+import type { ErrorCode, Problem as ProblemDocument, SessionInfo } from "../gen/api";
 
 /** The server's error codes, and codes for requests without a response from the server. */
 type ProblemCode = ErrorCode | "offline" | "unknown";
@@ -43,16 +43,29 @@ export async function post<T>(path: string, body: unknown = {}, headers: Record<
   return (text === "" ? {} : JSON.parse(text)) as T;
 }
 
+/** Requests for the session within a moment are one: many parts of a page ask for it at once. */
+const SESSION_MS = 2000;
+let session: { at: number; response: Promise<SessionInfo> } | undefined;
+
+export function readSession(): Promise<SessionInfo> {
+  if (session && Date.now() - session.at < SESSION_MS) return session.response;
+  const response = get<SessionInfo>("/api/session");
+  session = { at: Date.now(), response };
+  response.catch(forgetSession);
+  return response;
+}
+
+export function forgetSession(): void {
+  session = undefined;
+}
+
 /**
  * A CSRF token: requests that change something send it in addition to the cookie, which browsers also send for other
  * sites' pages. Servers without sign-in have none.
  */
 async function pageWord(): Promise<string | undefined> {
   try {
-    const response = await fetch("/api/session", { credentials: "same-origin", cache: "no-store" });
-    if (!response.ok) return undefined;
-    const { page_word } = (await response.json()) as { page_word?: string | null };
-    return page_word ?? undefined;
+    return (await readSession()).page_word ?? undefined;
   } catch {
     return undefined;
   }
@@ -64,7 +77,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem(0, "offline", "The server is not responding.", "Is `moothall serve` still running?");
+    throw new Problem(0, "offline", "Can't reach the server.", "Check that `moothall serve` is running.");
   }
   if (response.ok) return response;
   // The server's sign-in page.

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { asProblem, get, getText, type Problem } from "./client";
+import { asProblem, get, getText, type Problem, readSession } from "./client";
 
 export interface Got<T> {
   data: T | undefined;
@@ -10,6 +10,24 @@ export interface Got<T> {
 /** The last responses: going back shows them while they are loaded again. */
 const kept = new Map<string, unknown>();
 const MOST_KEPT = 60;
+
+/** Resources that many parts of a page ask for at once: their requests within a moment are one. */
+const SHARED = new Set(["/api/settings", "/api/committees"]);
+const SHARED_MS = 2000;
+const shared = new Map<string, { at: number; response: Promise<unknown> }>();
+
+function load<T>(path: string, as: "json" | "text", signal: AbortSignal): Promise<T> {
+  if (as === "text") return getText(path, signal) as Promise<T>;
+  if (path === "/api/session") return readSession() as Promise<T>;
+  if (!SHARED.has(path)) return get<T>(path, signal);
+  const known = shared.get(path);
+  if (known && Date.now() - known.at < SHARED_MS) return known.response as Promise<T>;
+  const response = get<T>(path);
+  shared.set(path, { at: Date.now(), response });
+  // A failure is not shared with later readers.
+  response.catch(() => shared.delete(path));
+  return response;
+}
 
 /**
  * Loads a resource; `null` loads nothing. A new `version` loads it again and keeps the old data until then. A request in
@@ -35,7 +53,7 @@ export function useGet<T>(path: string | null, version: unknown = 0, as: "json" 
       }
       busy = true;
       try {
-        const data = (await (as === "json" ? get<T>(path, stop.signal) : getText(path, stop.signal))) as T;
+        const data = await load<T>(path, as, stop.signal);
         if (stop.signal.aborted) return;
         keep(path, data);
         setState({ path, data, problem: undefined });

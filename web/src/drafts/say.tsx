@@ -1,6 +1,7 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
 import type { DraftDetail, DraftReviewResponse } from "../gen/api";
+import { CodeText } from "../ui/code-text";
 import { useKeys } from "../ui/keys";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
@@ -63,7 +64,10 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
     <div className="saybar panel">
       {problem && (
         <Note tone="bad" alert>
-          <b>{problem.message}</b> {problem.hint}
+          <b>
+            <CodeText text={problem.message} />
+          </b>{" "}
+          {problem.hint && <CodeText text={problem.hint} />}
         </Note>
       )}
       {!detail.may_be_approved_here && (
@@ -85,7 +89,7 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
             </Button>
           ))}
           <span className="push muted mono seal" title={draft.seal ?? ""}>
-            seal {draft.seal?.slice(0, 12)}
+            Version {draft.seal?.slice(0, 7)}
           </span>
         </div>
       )}

@@ -2,6 +2,7 @@ import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import type { Facts } from "../api/facts";
+import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type {
   CommitteeList,
@@ -14,11 +15,15 @@ import type {
 } from "../gen/api";
 import { count, isoDay, plain } from "../model/format";
 import { FieldProblem } from "../ui/field";
+import { FormProblem } from "../ui/form-problem";
 import { Icon } from "../ui/icon";
-import { Button, Note, Segmented, Tag } from "../ui/parts";
+import { Button, Segmented, Tag } from "../ui/parts";
+import { Blocked } from "./blocked";
+import { CompanyField } from "./company-field";
 import { type ConsultOptions, ConsultOptionsPanel, NO_OPTIONS, optionsBody, optionsFiles } from "./consult-options";
 import type { Estimate } from "./estimate";
 import { type FormField, fieldOf, problemText } from "./field-problem";
+import { consultBlocker } from "./readiness";
 import { useDelayed } from "./use-delayed";
 
 const SOURCES = ["filings", "files", "synthetic"] as const satisfies readonly ConsultSource[];
@@ -34,7 +39,6 @@ export function TickerForm() {
   const [params, setParams] = useSearchParams();
   const field = useRef<HTMLInputElement>(null);
   const hintId = useId();
-  const listId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
   const chosenRounds = Number(params.get("rounds")) || null;
   const rounds = chosenRounds ?? 10;
@@ -54,9 +58,15 @@ export function TickerForm() {
   const committees = useGet<CommitteeList>("/api/committees").data?.committees;
   const found = useGet<TickerList>(asked && !isNamed ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
-  const company = useDelayed(isNamed ? name.trim() : asked, 250);
+  // While a name is being searched for, there is nothing to estimate.
+  const company = useDelayed(isNamed ? name.trim() : known || found.problem ? asked : "", 250);
   const body = startBody(company, chosenRounds, source, committee, budget, waits, options);
   const estimate = useEstimate(useDelayed(company === "" ? null : JSON.stringify(body), 250));
+  const blocker = consultBlocker(settings, useMay("run"), {
+    model: options.model.trim(),
+    source,
+    fictional: known?.fictional,
+  });
   const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
   const change = (name: string, value: string, usual: string) =>
@@ -76,8 +86,12 @@ export function TickerForm() {
 
   const start = async (event: FormEvent) => {
     event.preventDefault();
-    if (busy) return;
-    const subject = isNamed ? name.trim() : ticker.trim().toUpperCase();
+    if (busy || blocker) return;
+    const typed = ticker.trim().toUpperCase();
+    // A name that fits one company stands for its ticker.
+    const [only, ...others] = found.data?.tickers ?? [];
+    const byName = only && others.length === 0 && typed === asked ? only.ticker : typed;
+    const subject = isNamed ? name.trim() : known ? typed : byName;
     if (subject === "") {
       field.current?.focus();
       return;
@@ -121,25 +135,16 @@ export function TickerForm() {
               onChange={(event) => setName(event.target.value)}
             />
           ) : (
-            <input
+            <CompanyField
               id={`${hintId}-t`}
-              ref={field}
+              describedBy={hintId}
+              field={field}
               value={ticker}
-              list={listId}
-              maxLength={12}
-              autoComplete="off"
-              spellCheck={false}
-              aria-describedby={hintId}
-              onChange={(event) => setTicker(event.target.value.toUpperCase())}
+              found={found.data?.tickers}
+              isKnown={known !== undefined}
+              onChange={setTicker}
             />
           )}
-          <datalist id={listId}>
-            {found.data?.tickers.slice(0, 12).map((one) => (
-              <option key={one.ticker} value={one.ticker}>
-                {plain(one.name)}
-              </option>
-            ))}
-          </datalist>
           {!isNamed && (
             <div className="who" id={hintId}>
               <Company
@@ -151,7 +156,12 @@ export function TickerForm() {
               />
             </div>
           )}
-          <Button look="primary" type="submit" disabled={busy}>
+          <Button
+            look="primary"
+            type="submit"
+            disabled={busy || blocker !== undefined}
+            aria-describedby={blocker ? `${hintId}-blocked` : undefined}
+          >
             {busy ? "Starting" : "Start run"}
           </Button>
         </div>
@@ -225,7 +235,7 @@ export function TickerForm() {
               checked={waits}
               onChange={(event) => change("wait", event.target.checked ? "moves" : "", "")}
             />
-            Pause after the moves: review, veto or edit them before the debates
+            Pause for my review before the debates start
           </label>
         </div>
         <ConsultOptionsPanel
@@ -245,21 +255,8 @@ export function TickerForm() {
         model={options.model.trim() || (settings?.model ?? null)}
         synthetic={source === "synthetic"}
       />
-      {problem && fieldOf(problem) === undefined && (
-        <div className="formproblem">
-          <Note tone="bad" alert>
-            <b>{problem.message}</b> {problem.hint}
-          </Note>
-        </div>
-      )}
-      {settings && settings.model === null && (
-        <div className="formproblem">
-          <Note tone="warn">
-            <b>No model is configured.</b> Start the server with <code>--model demo</code> to try it for free, or run{" "}
-            <code>moothall init</code> to set a model and an API key.
-          </Note>
-        </div>
-      )}
+      <Blocked blocker={blocker} id={`${hintId}-blocked`} />
+      <FormProblem problem={problem && fieldOf(problem) === undefined ? problem : undefined} />
     </>
   );
 }
@@ -279,9 +276,9 @@ function Company({
   source: ConsultSource;
 }) {
   const facts = useGet<Facts>(name && source === "filings" ? `/api/facts/${encodeURIComponent(ticker)}` : null);
-  if (ticker === "") return <span className="muted">Ticker of a US-listed company</span>;
+  if (ticker === "") return <span className="muted">Ticker or name of a US-listed company</span>;
   if (name === undefined) {
-    if (!list) return <span className="muted">Looking up the ticker</span>;
+    if (!list) return <span className="muted">Looking up the company</span>;
     const near = list.tickers[0];
     return (
       <>
@@ -331,7 +328,7 @@ function EstimateLine({
   return (
     <p className="est">
       <span>
-        <b>{count(data.all_calls)}</b> model calls{model ? ` (${model === "demo" ? "demo model" : model})` : ""}
+        About <b>{count(data.all_calls)}</b> model calls{model ? ` (${model === "demo" ? "demo model" : model})` : ""}
       </span>
       {free && (
         <span>
@@ -352,7 +349,7 @@ function EstimateLine({
         </Tag>
       )}
       <span>
-        <Icon name="check" /> You can close this tab; the run continues.
+        <Icon name="check" /> You can close this tab: the run continues while the server runs.
       </span>
     </p>
   );

@@ -1,9 +1,18 @@
 // Selectors of a run's view. Pure.
-import type { ConsultView, DebateDegradation, MoveView, ObjectionState, RoundView, RunView } from "../gen/run";
+import type {
+  ConsultView,
+  DebateDegradation,
+  MoveView,
+  ObjectionState,
+  RoundView,
+  RunView,
+  StageProgress,
+} from "../gen/run";
 import type { Cell } from "../viz/heat-strip";
 import type { Strand } from "../viz/strands";
 import { count, plain } from "./format";
-import { isOver, sumOf } from "./reduce";
+import { sumOf } from "./reduce";
+import { isActive } from "./status";
 
 export const LAYERS = ["Gather", "Infer", "Analyse", "Debate", "Rank"] as const;
 
@@ -29,7 +38,7 @@ export function moveState(one: MoveView, view: RunView): MoveState {
   if (one.scored) return "scored";
   if (one.vetoed) return "vetoed";
   if (one.rounds.length === 0) return "waiting";
-  return isOver(view.status) || view.status.state === "paused" ? "stopped" : "live";
+  return isActive(view) ? "live" : "stopped";
 }
 
 /** The current round of a debate: the first that is not complete. */
@@ -43,7 +52,7 @@ function isComplete(round: RoundView, ids: readonly string[]): boolean {
   return round.status === "dm_responded" || (ids.length > 0 && ids.every((id) => round.threads[id]?.reply));
 }
 
-/** The current round of a debate and its state, as a label. */
+/** The current round of a debate and its state, as a label short enough for its column; `…` means it is being written. */
 export function progressWords(one: MoveView, ids: readonly string[], rounds: number): string {
   const current = currentRound(one, ids);
   if (current === 0) return "waiting";
@@ -51,9 +60,9 @@ export function progressWords(one: MoveView, ids: readonly string[], rounds: num
   const round = one.rounds.find((known) => known.round === current);
   const threads = round?.threads ?? {};
   if (!Object.values(threads).some((cell) => cell.critic || cell.reply))
-    return `round ${current}, critic${round?.status === "critic_responding" ? " is writing…" : ""}`;
+    return `round ${current}, critic${round?.status === "critic_responding" ? "…" : ""}`;
   const replied = ids.filter((id) => threads[id]?.reply).length;
-  return `round ${current}, ${ids.length - replied} ${round?.status === "dm_responding" ? "writing…" : "replying"}`;
+  return `round ${current}, ${ids.length - replied} left${round?.status === "dm_responding" ? "…" : ""}`;
 }
 
 /** `cells[round][seat]` of a move's heat strip. */
@@ -78,7 +87,7 @@ export function stripWords(cells: readonly (readonly Cell[])[]): string {
   const those = (cell: Cell) => flat.filter((one) => one === cell).length;
   const said = flat.length - those("later") - those("now") - those("skipped");
   if (said === 0) return "no replies yet";
-  return `${said} replies: ${those("hold")} held, ${those("partial")} gave ground, ${those("concede")} conceded`;
+  return `${said} replies: ${those("hold")} held, ${those("partial")} partly conceded, ${those("concede")} conceded`;
 }
 
 export function strandsOf(view: RunView, consult: ConsultView): { strands: Strand[]; analysts: number } {
@@ -102,6 +111,12 @@ export function strandsOf(view: RunView, consult: ConsultView): { strands: Stran
     };
   });
   return { strands, analysts: Math.max(analysts.length, 1) };
+}
+
+/** The state of a stage. In a run that nobody executes, none is running. */
+export function stageState(view: RunView, consult: ConsultView, layer: number): StageProgress | "stopped" {
+  const state = consult.layers[layer]?.state ?? "waiting";
+  return state === "running" && !isActive(view) ? "stopped" : state;
 }
 
 /** The number of stages that have started. */

@@ -1,7 +1,16 @@
 import type { ConsultView, MoveView } from "../gen/run";
 import { Scatter } from "../viz/scatter";
 
-export function Disagreement({ consult, moves }: { consult: ConsultView; moves: readonly MoveView[] }) {
+export function Disagreement({
+  consult,
+  moves,
+  nothing,
+}: {
+  consult: ConsultView;
+  moves: readonly MoveView[];
+  /** The score of doing nothing. */
+  nothing: number | undefined;
+}) {
   const points = moves.flatMap((one) =>
     one.scored && one.scored.score !== null
       ? [
@@ -20,7 +29,7 @@ export function Disagreement({ consult, moves }: { consult: ConsultView; moves: 
       <div className="cap">
         <h2>Score against disagreement</h2>
       </div>
-      <Scatter points={points} outOf={moves[0]?.scored?.out_of ?? 120} />
+      <Scatter points={points} outOf={moves[0]?.scored?.out_of ?? 120} nothing={nothing} />
       <p>{reading(points)}</p>
     </section>
   );

@@ -2,6 +2,7 @@ import clsx from "clsx";
 import { Link } from "react-router";
 import type { ConsultView, MoveView, Objection, RunView } from "../gen/run";
 import { plain } from "../model/format";
+import { sumOf } from "../model/reduce";
 import { metricName, metricsOf, mostPerSeat, OBJECTION, personaOf, seats, sumsOf } from "../model/select";
 import { seatName, shortName } from "../run/people";
 import { AgentWords } from "../ui/agent-text";
@@ -36,6 +37,7 @@ export function MoveCard({
   const sums = sumsOf(one, ids);
   const most = mostPerSeat(one, ids);
   const run = view.about.run_id;
+  const nothing = view.about.do_nothing;
   return (
     <article className="panel card" id={one.move_id}>
       <div className="hd">
@@ -58,6 +60,7 @@ export function MoveCard({
           <div key={id} className={seatShape(seat)}>
             <div className="b">
               <i style={{ width: `${((sums[seat] ?? 0) / most) * 100}%` }} />
+              {nothing && <em style={{ left: `${(sumOf(nothing.breakdown[id] ?? {}) / most) * 100}%` }} />}
             </div>
             <div className="l">
               <Mark shape={seatShape(seat)} />
@@ -73,7 +76,11 @@ export function MoveCard({
           return (
             <div key={metric} className="mrow">
               <span>{metricName(view, metric)}</span>
-              <RangePlot judges={ids.map((id, i) => ({ name: seatName(view, id), value: values[i] ?? 0 }))} max={10} />
+              <RangePlot
+                judges={ids.map((id, i) => ({ name: seatName(view, id), value: values[i] ?? 0 }))}
+                max={10}
+                nothing={nothing && mean(ids.map((id) => nothing.breakdown[id]?.[metric] ?? 0))}
+              />
               <span className="mono">
                 {values.reduce((sum, value) => sum + value, 0)} / {values.length * 10}
               </span>
@@ -81,7 +88,7 @@ export function MoveCard({
           );
         })}
         <div className="mrow">
-          <span>Judges differ by</span>
+          <span>Score range</span>
           <span>{split(view, one, ids)}</span>
           <span className={clsx("mono", scored.spread >= 6 && "hi")}>{scored.spread} pts</span>
         </div>
@@ -106,6 +113,10 @@ export function MoveCard({
       </div>
     </article>
   );
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
 /** The metric with the largest disagreement. */

@@ -30,6 +30,14 @@ export function OtherMoves({
         <h2>The other {moves.length}</h2>
         <span className="muted">by rank</span>
         <span className="key push">
+          {view.about.do_nothing && (
+            <span className="seatkey">
+              <svg width="12" height="12" aria-hidden="true">
+                <path className="nothingmark" d="M6 0V12" />
+              </svg>
+              doing nothing
+            </span>
+          )}
           {ids.map((id, seat) => (
             <span key={id} className="seatkey">
               <svg width="12" height="12" aria-hidden="true">
@@ -45,7 +53,7 @@ export function OtherMoves({
         <span>Move</span>
         <span className="right">of {moves[0]?.scored?.out_of ?? 120}</span>
         <span>Each judge, of {most}</span>
-        <span className="right">Spread</span>
+        <span className="right">Range</span>
         <span className="right">Objection</span>
       </div>
       <ol>
@@ -83,6 +91,7 @@ function Other({
   const { scored } = one;
   if (!scored) return null;
   const sums = sumsOf(one, ids);
+  const nothing = view.about.do_nothing;
   const objection = scored.key_objection;
   const state = objection ? OBJECTION[objection.state] : undefined;
   return (
@@ -108,6 +117,7 @@ function Other({
             judges={ids.map((id, seat) => ({ name: seatName(view, id), value: sums[seat] ?? 0 }))}
             max={most}
             width={214}
+            nothing={nothing && nothing.score / Math.max(1, ids.length)}
           />
         </span>
         <span className={clsx("sp", scored.spread >= 6 && "hi")}>{scored.spread}</span>

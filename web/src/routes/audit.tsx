@@ -112,7 +112,7 @@ function Verdict({ page }: { page: AuditPage }) {
       {page.head !== null && (
         <>
           {" "}
-          Anchor (store it elsewhere):{" "}
+          Save this checksum elsewhere:{" "}
           <span className="mono anchor">
             {page.records}:{page.head}
           </span>

@@ -1,74 +1,65 @@
-import { useEffect, useState } from "react";
-import { Link, useNavigate } from "react-router";
+import { Link, useSearchParams } from "react-router";
 import { useGet } from "../api/use-get";
-import type { RunList } from "../gen/api";
+import { Comparison } from "../compare/comparison";
+import type { RunList, RunSummary } from "../gen/api";
 import { dayAndTime, plain } from "../model/format";
-import { Button, Crumb, Empty, Loading } from "../ui/parts";
+import { usePageTitle } from "../ui/page-title";
+import { Crumb, Empty, Loading } from "../ui/parts";
+import "../styles/compare.css";
 
-/** Selects two consultations of one company; the results page compares them. */
+/** Compares two consultations. The address names both, so it can be shared. */
 export default function Compare() {
-  const navigate = useNavigate();
-  const { data } = useGet<RunList>("/api/runs?limit=200");
-  const [one, setOne] = useState("");
-  const [other, setOther] = useState("");
-  useEffect(() => {
-    document.title = "Compare two runs · Moothall";
-  }, []);
+  usePageTitle("Compare two runs");
+  const [params, setParams] = useSearchParams();
+  const { data } = useGet<RunList>("/api/runs?limit=200&workflow=consult&state=finished");
   if (!data) return <Loading what="runs" />;
-  const runs = data.runs.filter(
-    (run) => run.workflow === "consult" && (run.state === "finished" || run.verdict !== null),
+  const runs = data.runs;
+  const ticker = (run: RunSummary | undefined) => run?.consult?.ticker;
+  // Without an address: the newest run, and the one before it about the same company.
+  const newest = runs[0];
+  const b = params.get("b") ?? newest?.run_id ?? "";
+  const company = ticker(runs.find((run) => run.run_id === b));
+  const earlier = runs.filter((run) => run.run_id !== b && ticker(run) === company);
+  const a = params.get("a") ?? earlier[0]?.run_id ?? "";
+  const choose = (name: "a" | "b", id: string) =>
+    setParams({ a, b, [name]: id }, { replace: true, preventScrollReset: true });
+  const option = (run: RunSummary) => (
+    <option key={run.run_id} value={run.run_id}>
+      {plain(run.title)}, {dayAndTime(run.created_at)}
+    </option>
   );
-  const ticker = (title: string) => title.split(" ")[0] ?? "";
-  const first = runs.find((run) => run.run_id === one) ?? runs[0];
-  const fits = runs.filter((run) => run.run_id !== first?.run_id && first && ticker(run.title) === ticker(first.title));
-  const second = fits.find((run) => run.run_id === other) ?? fits[0];
+  const unknown = (id: string) => id !== "" && !runs.some((run) => run.run_id === id);
   return (
-    <div className="res narrowpage fade">
+    <div className="res fade">
       <Crumb>
         <span>Compare</span>
       </Crumb>
       <h1 className="pagetitle">Compare two runs</h1>
-      {runs.length < 2 ? (
+      {runs.length < 2 && !(params.has("a") && params.has("b")) ? (
         <Empty title="Nothing to compare yet" action={<Link to="/">Start a run</Link>}>
           Finish two consultations of the same company to compare them.
         </Empty>
       ) : (
-        <form
-          className="panel pick"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (first && second) navigate(`/runs/${first.run_id}/results?vs=${second.run_id}`);
-          }}
-        >
-          <label>
-            <span className="lab">Show</span>
-            <select value={first?.run_id ?? ""} onChange={(event) => setOne(event.target.value)}>
-              {runs.map((run) => (
-                <option key={run.run_id} value={run.run_id}>
-                  {plain(run.title)}, {dayAndTime(run.created_at)}
-                </option>
-              ))}
-            </select>
-          </label>
-          <label>
-            <span className="lab">against</span>
-            <select
-              value={second?.run_id ?? ""}
-              disabled={fits.length === 0}
-              onChange={(event) => setOther(event.target.value)}
-            >
-              {fits.length === 0 && <option value="">no other run about this company</option>}
-              {fits.map((run) => (
-                <option key={run.run_id} value={run.run_id}>
-                  {plain(run.title)}, {dayAndTime(run.created_at)}
-                </option>
-              ))}
-            </select>
-          </label>
-          <Button type="submit" look="primary" icon="compare" disabled={!second}>
-            Compare
-          </Button>
-        </form>
+        <>
+          <div className="panel pick pair">
+            <label>
+              <span className="lab">Before</span>
+              <select value={a} onChange={(event) => choose("a", event.target.value)}>
+                {a === "" && <option value="">no other run about this company</option>}
+                {unknown(a) && <option value={a}>{a}</option>}
+                {runs.filter((run) => run.run_id !== b).map(option)}
+              </select>
+            </label>
+            <label>
+              <span className="lab">After</span>
+              <select value={b} onChange={(event) => choose("b", event.target.value)}>
+                {unknown(b) && <option value={b}>{b}</option>}
+                {runs.filter((run) => run.run_id !== a).map(option)}
+              </select>
+            </label>
+          </div>
+          {a !== "" && b !== "" && <Comparison key={`${a} ${b}`} a={a} b={b} runs={runs} />}
+        </>
       )}
     </div>
   );

@@ -7,6 +7,7 @@ import { useDraftNews } from "../drafts/use-news";
 import { stateTone, stateWords, submissions } from "../drafts/words";
 import type { DraftDetail, DraftList } from "../gen/api";
 import { ago, plain } from "../model/format";
+import { CodeText } from "../ui/code-text";
 import { useKeys } from "../ui/keys";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -55,7 +56,7 @@ export default function Draft() {
     if (!problem) return <Loading what="the draft" />;
     return (
       <Empty page title="Could not load the draft" action={<Button onClick={reload}>Try again</Button>}>
-        {problem.message} {problem.hint}
+        <CodeText text={`${problem.message} ${problem.hint ?? ""}`} />
       </Empty>
     );
   }
@@ -108,7 +109,10 @@ export default function Draft() {
         )}
         {problem && (
           <Note tone="bad" alert>
-            <b>{problem.message}</b> {problem.hint}
+            <b>
+              <CodeText text={problem.message} />
+            </b>{" "}
+            {problem.hint && <CodeText text={problem.hint} />}
           </Note>
         )}
       </div>

@@ -5,6 +5,7 @@ import { useDraftNews } from "../drafts/use-news";
 import { actionTone, rules, stateTone, stateWords, submissions } from "../drafts/words";
 import type { DraftList, DraftRow } from "../gen/api";
 import { ago, plain } from "../model/format";
+import { CodeText } from "../ui/code-text";
 import { useKeys } from "../ui/keys";
 import { Button, ButtonLink, Empty, Loading, Note, Segmented, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -39,10 +40,7 @@ export default function Drafts() {
   return (
     <div className="res narrowpage fade">
       <h1 className="pagetitle">Drafts</h1>
-      <p className="sub">
-        Agents propose changes and the gate checks them. Changes without findings are applied; the drafts here need your
-        review.
-      </p>
+      <p className="sub">Agents propose changes. Safe ones are applied automatically; the rest wait here for review.</p>
       <div className="draftbar">
         <Segmented
           label="Drafts to show"
@@ -64,7 +62,10 @@ export default function Drafts() {
       </div>
       {problem && (
         <Note tone="bad" alert>
-          <b>{problem.message}</b> {problem.hint}{" "}
+          <b>
+            <CodeText text={problem.message} />
+          </b>{" "}
+          {problem.hint && <CodeText text={problem.hint} />}{" "}
           <Button size="small" onClick={reload}>
             Try again
           </Button>

@@ -11,7 +11,7 @@ export default function Home() {
     <div className="start fade">
       <div className="hero">
         <div>
-          <h1>Which company do you want to examine?</h1>
+          <h1>Which company should we analyze?</h1>
           <p className="sub">
             Five analysts propose 15 strategic moves. A critic challenges each one, round after round. You get the three
             best, with the reasons.

@@ -11,11 +11,13 @@ import { Costs } from "../results/costs";
 import { Disagreement } from "../results/disagreement";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
+import { verdictOf } from "../results/verdict";
 import { EvidenceSheets } from "../run/evidence";
 import { ForkAction, ForkedFrom } from "../run/fork";
-import { isolationFix, isolationWords } from "../run/isolation";
+import { isolationFix, isolationReason, isolationWords } from "../run/isolation";
 import { RunProblem } from "../run/problem";
 import { useRun } from "../stream/use-run";
+import { CodeText } from "../ui/code-text";
 import { Button, ButtonLink, Crumb, Empty, Loading, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 
@@ -82,6 +84,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
           <Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>
         </Note>
       )}
+      <VerdictPanel view={view} consult={consult} />
       <Warnings view={view} consult={consult} refresh={refresh} />
       <div className="top3">
         {top.map((one, rank) => (
@@ -98,12 +101,33 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
       </div>
       <div className="low">
         <OtherMoves view={view} moves={rest} from={top.length} before={against} />
-        <Disagreement consult={consult} moves={all} />
+        <Disagreement consult={consult} moves={all} nothing={view.about.do_nothing?.score} />
       </div>
       <Costs view={view} />
       <Fine view={view} consult={consult} />
       <EvidenceSheets view={view} />
     </div>
+  );
+}
+
+/** The decision first: one sentence, and what would change it. */
+function VerdictPanel({ view, consult }: { view: RunView; consult: ConsultView }) {
+  const verdict = verdictOf(view, consult);
+  if (!verdict) return null;
+  return (
+    <section className="verdict" aria-label="Verdict">
+      <p className="verdictline">{verdict.sentence}</p>
+      {verdict.changes.length > 0 && (
+        <div>
+          <h2>What would change this</h2>
+          <ul>
+            {verdict.changes.map((change) => (
+              <li key={change}>{change}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </section>
   );
 }
 
@@ -130,18 +154,23 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
               Source data is model-written
             </Tag>
           )}
-          {consult.gathered?.fictional && <Tag tone="warn">Fictional company</Tag>}
+          {consult.gathered?.fictional && <Tag>Fictional company</Tag>}
         </Crumb>
         <h1>{title}</h1>
         <p className="facts">
           <span>
             <b>{consult.moves.length}</b> proposed
           </span>
+          {about.do_nothing && (
+            <span>
+              doing nothing scores <b>{about.do_nothing.score}</b> of {about.do_nothing.out_of}
+            </span>
+          )}
           <span>
             <b>{count(rounds)}</b> debate rounds
           </span>
           <span>
-            <b>{count(usage.calls + usage.extra_calls)}</b> calls, <b>{usd(usage.cost_micro_usd)}</b>
+            <b>{count(usage.calls)}</b> calls, <b>{usd(usage.cost_micro_usd)}</b>
             {took && (
               <>
                 , <b>{took}</b>
@@ -152,6 +181,9 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
         </p>
       </div>
       <div className="exp">
+        <ButtonLink to={`/runs/${run}/memo`} look="primary">
+          Read the memo
+        </ButtonLink>
         <ForkAction view={view} />
         <CompareMenu view={view} consult={consult} />
         {FORMATS.map(([format, name], i) => (
@@ -175,10 +207,11 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
 /** Another run of the same company to compare with, from `?vs=`. */
 function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView }) {
   const [params, setParams] = useSearchParams();
-  const { data } = useGet<RunList>("/api/runs?limit=200");
+  const { data } = useGet<RunList>(
+    `/api/runs?limit=50&workflow=consult&state=finished&q=${encodeURIComponent(consult.ticker)}`,
+  );
   const others = (data?.runs ?? []).filter(
-    (run) =>
-      run.workflow === "consult" && run.run_id !== view.about.run_id && run.title.startsWith(`${consult.ticker} `),
+    (run) => run.run_id !== view.about.run_id && run.consult?.ticker === consult.ticker,
   );
   if (others.length === 0) return null;
   return (
@@ -225,7 +258,7 @@ function Warnings({ view, consult, refresh }: { view: RunView; consult: ConsultV
   return (
     <div className="warnings">
       {consult.close_calls.map(({ upper, lower, apart, spread }) => (
-        <Note key={upper} tone="neutral">
+        <Note key={`${upper} ${lower}`} tone="neutral">
           <b>Too close to call:</b> {upper} and {lower} are {apart} {apart === 1 ? "point" : "points"} apart, but scores
           of decision makers differ by up to {spread}.
         </Note>
@@ -283,7 +316,7 @@ function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
       ))}
       {view.fallbacks.map((reason) => (
         <p key={reason}>
-          Weaker isolation than requested: {plain(reason)}. {isolationFix(reason)}
+          <CodeText text={isolationReason(reason)} /> <CodeText text={isolationFix(reason)} />
         </p>
       ))}
       {short.map((one) => (

@@ -4,6 +4,7 @@ import type { ConsultView, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { isOver } from "../model/reduce";
 import { LAYERS, reached } from "../model/select";
+import { runTitle } from "../notify/notices";
 import { CodeRun } from "../run/code-run";
 import { Debate } from "../run/debate";
 import { EvidenceSheets } from "../run/evidence";
@@ -29,7 +30,7 @@ export default function Run() {
   const run = useRun(runId);
   const { view, problem } = run;
   useEffect(() => {
-    document.title = view ? `${plain(view.consult?.ticker ?? view.about.title)} · Moothall` : "Moothall";
+    document.title = view ? runTitle(view) : "Moothall";
   }, [view]);
   if (!view) return problem && !problem.isOffline ? <RunProblem problem={problem} /> : <Loading what="the run" />;
   if (view.about.workflow === "consult") return <Consult run={run} view={view} />;
@@ -38,10 +39,12 @@ export default function Run() {
 
 function Consult({ run, view }: { run: LiveRun; view: RunView }) {
   const stale = !["live", "ended"].includes(run.link.kind);
-  const { consult, about } = view;
+  const { consult, about, status } = view;
+  // While somebody reviews the moves, the page scrolls as a whole.
+  const asks = status.state === "paused" && status.reason === "question";
   const company = plain(consult?.gathered?.company ?? "").replace(/ \(fictional\)$/, "");
   return (
-    <div className="runpage" data-stale={stale ? "" : undefined}>
+    <div className={asks ? "runpage loose" : "runpage"} data-stale={stale ? "" : undefined}>
       <RunHead
         view={view}
         link={run.link}

@@ -1,10 +1,11 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { useGet } from "../api/use-get";
 import type { ServerSettings } from "../gen/api";
-import { plain, usd } from "../model/format";
+import { usd } from "../model/format";
 import { Doctor } from "../settings/doctor";
 import { Row } from "../settings/row";
 import { Tokens } from "../settings/tokens";
+import { CodeText } from "../ui/code-text";
 import { keysAreOn, switchKeys } from "../ui/keys";
 import { Loading, Note, Segmented, Tag } from "../ui/parts";
 
@@ -19,7 +20,10 @@ export default function Settings() {
       <h1 className="pagetitle">Settings</h1>
       {problem && (
         <Note tone="bad" alert>
-          <b>{problem.message}</b> {problem.hint}
+          <b>
+            <CodeText text={problem.message} />
+          </b>{" "}
+          {problem.hint && <CodeText text={problem.hint} />}
         </Note>
       )}
       {!data && !problem && <Loading what="settings" />}
@@ -29,7 +33,11 @@ export default function Settings() {
             <Row name="Model">
               {data.model ? <span className="mono">{data.model}</span> : <Tag tone="warn">not configured</Tag>}
             </Row>
-            {data.model_problem && <Note>{plain(data.model_problem)}</Note>}
+            {data.model_problem && (
+              <Note>
+                <CodeText text={data.model_problem} />
+              </Note>
+            )}
             {data.pace_ms > 0 && (
               <Row name="Demo speed">
                 <span className="mono">{data.pace_ms} ms an answer</span>

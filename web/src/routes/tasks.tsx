@@ -3,21 +3,22 @@ import { Link } from "react-router";
 import { useGet } from "../api/use-get";
 import type { RunList } from "../gen/api";
 import { ago, plain, usd } from "../model/format";
+import { StateTag } from "../runs/state-tag";
 import { ProgramForm } from "../tasks/program-form";
-import { Empty, Loading, Tag } from "../ui/parts";
+import { Empty, Loading } from "../ui/parts";
 import { useNow } from "../ui/use-now";
 
 /** Starts a program run and lists earlier ones. */
 export default function Tasks() {
   const now = useNow(10_000);
-  const { data } = useGet<RunList>("/api/runs?limit=200", Math.floor(now / 10_000));
+  const { data } = useGet<RunList>("/api/runs?limit=50&workflow=run", Math.floor(now / 10_000));
   useEffect(() => {
     document.title = "Tasks · Moothall";
   }, []);
-  const runs = data?.runs.filter((run) => run.workflow !== "consult");
+  const runs = data?.runs;
   return (
     <div className="res narrowpage fade">
-      <h1 className="pagetitle">Run a program</h1>
+      <h1 className="pagetitle">Generate and test a program</h1>
       <p className="sub">
         A model writes a Python program for your task and runs it in a single-use sandbox. If it fails, a critique
         explains why and the model tries again.
@@ -30,7 +31,9 @@ export default function Tasks() {
         {!runs && <Loading what="programs" />}
         {runs?.length === 0 && (
           <div className="runs">
-            <Empty title="No programs yet">Write a task above, or run `moothall run "TASK"`.</Empty>
+            <Empty title="No programs yet">
+              Write a task above, or run <code>moothall run "TASK"</code>.
+            </Empty>
           </div>
         )}
         {runs && runs.length > 0 && (
@@ -41,12 +44,10 @@ export default function Tasks() {
                   <b>{plain(run.title)}</b>
                   <span>{run.model}</span>
                 </div>
-                <div className="mono r cost">{run.cost_micro_usd === null ? "" : usd(run.cost_micro_usd)}</div>
+                <div className="num r cost">{run.cost_micro_usd === null ? "" : usd(run.cost_micro_usd)}</div>
                 <div className="muted r when">{ago(run.created_at, now)}</div>
                 <div className="r state">
-                  <Tag tone={run.verdict === "fail" ? "bad" : run.verdict === "needs-person" ? "warn" : undefined}>
-                    {run.verdict ?? run.state}
-                  </Tag>
+                  <StateTag run={run} />
                 </div>
               </Link>
             ))}

@@ -57,7 +57,7 @@ function AttemptCard({ attempt, of, run }: { attempt: AttemptView; of: number; r
     <section className="panel attempt" aria-label={`Attempt ${attempt.attempt}`}>
       <header>
         <h2>
-          AttemptView {attempt.attempt} <span className="muted">of {of}</span>
+          Attempt {attempt.attempt} <span className="muted">of {of}</span>
         </h2>
         {verdict ? (
           <Tag tone={verdict.tone} icon={verdict.icon}>
@@ -127,7 +127,7 @@ function ExecutedLine({ what, executed }: { what: string; executed: ExecutionVie
         <dd className={clsx("mono", bad && "badtext")}>{exitWords(executed.exit)}</dd>
       </div>
       <div>
-        <dt className="lab">Walls</dt>
+        <dt className="lab">Isolation</dt>
         <dd>
           {isolationWords(executed.class)}, {executed.engine}
         </dd>

@@ -15,7 +15,7 @@ import { isolationWords } from "./isolation";
 import { criticName, seatName, shortName } from "./people";
 import type { Place } from "./place";
 
-const STANCE = { hold: "held", partial: "gave ground", concede: "conceded" } as const;
+const STANCE = { hold: "held", partial: "partly conceded", concede: "conceded" } as const;
 
 /** The debate of one move: one thread per decision maker. */
 export function Debate({
@@ -80,7 +80,7 @@ function DebateOf({
       </header>
       {!begun && (
         <Empty title={one.vetoed ? "Vetoed" : "Not in debate yet"}>
-          {one.vetoed ? "A user vetoed this move before its debate." : `${one.move_id} starts when a sandbox is free.`}
+          {one.vetoed ? "A user vetoed this move before its debate." : "Queued: it starts when a sandbox is free."}
         </Empty>
       )}
       {begun && (
@@ -312,7 +312,7 @@ function DebateFoot({
           <Note>{trouble.map(degradedWords).join("; ")}</Note>
         ) : (
           <span>
-            Closed after {one.scored.rounds_done} rounds{walls && `, ${walls}`}.
+            Finished after {one.scored.rounds_done} rounds{walls && `, ${walls}`}.
           </span>
         )}
         <Link className="push" to={`/runs/${view.about.run_id}/results#${one.move_id}`}>

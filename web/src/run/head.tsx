@@ -1,3 +1,4 @@
+import clsx from "clsx";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
@@ -9,17 +10,23 @@ import type { RunView } from "../gen/run";
 import { count, plain, shortId, timeWithSeconds } from "../model/format";
 import { isOver } from "../model/reduce";
 import { isSynthetic, reached } from "../model/select";
+import { CONDITION, conditionOfView } from "../model/status";
+import { NotifyButton } from "../notify/notify-button";
 import type { LinkState } from "../stream/stream";
+import { CodeText } from "../ui/code-text";
 import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { ForkAction } from "./fork";
-import { isolationFix, isolationWords } from "./isolation";
+import { isolationFix, isolationReason, isolationWords } from "./isolation";
 import { MOVES_ID } from "./review";
+
+const RUN_LIVES_IN_SERVER =
+  "Runs are executed by the server: if it has stopped, this run has stopped too and can be resumed later.";
 
 /** The number of events that are searched for failed calls. */
 const LAST_EVENTS = 500;
 
-/** The header of a run's page: title, connection state and actions. */
+/** The header of a run's page: title, status and actions. */
 export function RunHead({
   view,
   link,
@@ -34,6 +41,7 @@ export function RunHead({
   refresh: () => void;
 }) {
   const { consult, about } = view;
+  const actions = useRunActions(view, refresh);
   return (
     <div className="rhead">
       <div>
@@ -45,7 +53,7 @@ export function RunHead({
               Source data is model-written
             </Tag>
           )}
-          {consult?.gathered?.fictional && <Tag tone="warn">Fictional company</Tag>}
+          {consult?.gathered?.fictional && <Tag>Fictional company</Tag>}
           {willWait(view) && <Tag icon="person">Pauses after the moves</Tag>}
         </Crumb>
         <h1>
@@ -54,8 +62,8 @@ export function RunHead({
         </h1>
       </div>
       <div className="ract">
-        <LinkChip link={link} view={view} />
-        <Actions view={view} refresh={refresh} />
+        <StatusChip link={link} view={view} pending={actions.pending} />
+        <Actions view={view} actions={actions} />
       </div>
     </div>
   );
@@ -67,30 +75,40 @@ function willWait({ about, consult, status }: RunView): boolean {
   return !consult || reached(consult) <= 3;
 }
 
-export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {
+/** The one status of the run: what it does, or that this page does not know. */
+export function StatusChip({ link, view, pending }: { link: LinkState; view: RunView; pending?: Pending | undefined }) {
+  const mayReview = useMay("review") !== false;
   const seq = count(view.as_of_seq);
   const [look, word, detail] = ((): [string, string, string] => {
     switch (link.kind) {
-      case "live":
-        if (!view.about.driven) return ["idle", "Connected", `event ${seq}`];
-        return ["", link.by === "stream" ? "Live" : "Live, polling", `event ${seq}`];
       case "waiting":
-        if (link.reason === "offline") return ["off", "Offline", `from event ${seq}`];
-        return ["wait", `Reconnecting in ${Math.max(1, Math.round(link.retryInMs / 1000))} s`, `from event ${seq}`];
+        return [
+          "off",
+          "Disconnected",
+          link.reason === "offline"
+            ? "browser is offline"
+            : `retry in ${Math.max(1, Math.round(link.retryInMs / 1000))} s`,
+        ];
       case "connecting":
         return ["wait", "Connecting", `from event ${seq}`];
       case "paused":
-        return ["wait", "Waiting for you", `event ${seq}`];
-      case "ended":
-        return ["idle", ended(view), `${seq} events`];
+        return ["idle", "Disconnected", "in the background"];
       case "outdated":
         return ["wait", "New version", "reload the page"];
       case "fatal":
         return ["off", link.status === 404 ? "Deleted" : "No access", `event ${seq}`];
+      case "live":
+      case "ended": {
+        if (pending) return ["wait", PENDING[pending.what], `event ${seq}`];
+        const condition = conditionOfView(view);
+        const { word, tone } = CONDITION[condition];
+        const shown = condition === "needs-review" && !mayReview ? "Needs review" : word;
+        return [{ live: "", warn: "wait", bad: "off", none: "idle" }[tone], shown, `event ${seq}`];
+      }
     }
   })();
   return (
-    <span className={`link ${look}`} data-link={link.kind}>
+    <span className={clsx("link", look)} data-link={link.kind}>
       <span className="dot" />
       {word}
       <span className="mono at">{detail}</span>
@@ -98,80 +116,103 @@ export function LinkChip({ link, view }: { link: LinkState; view: RunView }) {
   );
 }
 
-function ended(view: RunView): string {
-  switch (view.status.state) {
-    case "complete":
-      return "Finished";
-    case "failed":
-      return "Failed";
-    case "cancelled":
-      return "Stopped";
-    default:
-      return "Ended";
-  }
+/** An action that was accepted and has not taken effect yet. */
+interface Pending {
+  what: "pause" | "resume" | "cancel";
+  /** The last event when it was requested. */
+  seq: number;
 }
 
-function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
+const PENDING: Record<Pending["what"], string> = { pause: "Pausing…", resume: "Resuming…", cancel: "Stopping…" };
+
+const SAID: Record<Pending["what"], string> = {
+  pause: "Pausing: calls in progress will finish first.",
+  resume: "Resumed. Finished calls are not repeated.",
+  cancel: "The run is being stopped.",
+};
+
+interface RunActions {
+  busy: boolean;
+  pending: Pending | undefined;
+  act: (what: Pending["what"]) => Promise<void>;
+}
+
+function useRunActions(view: RunView, refresh: () => void): RunActions {
   const toast = useToast();
-  const [busy, setBusy] = useState<string>();
-  const [sure, setSure] = useState(false);
-  const run = view.about.run_id;
-  const act = async (what: "pause" | "cancel" | "resume", said: string) => {
-    setBusy(what);
+  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState<Pending>();
+  const over = isOver(view.status);
+  // A resumed run sends an event; a paused or stopped one changes its state.
+  const isPending =
+    asked && !over && (asked.what === "resume" ? view.as_of_seq <= asked.seq : view.status.state === "running");
+  const act = async (what: Pending["what"]) => {
+    setBusy(true);
     try {
-      await post(`/api/runs/${run}/${what}`);
-      toast({ text: said, tone: "neutral" });
+      await post(`/api/runs/${view.about.run_id}/${what}`);
+      setAsked({ what, seq: view.as_of_seq });
+      toast({ text: SAID[what], tone: "neutral" });
       if (what === "resume") refresh();
     } catch (error) {
       const { message, hint } = asProblem(error);
       toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
     }
-    setBusy(undefined);
-    setSure(false);
+    setBusy(false);
   };
+  return { busy, pending: isPending ? asked : undefined, act };
+}
+
+/** At most one primary action: resume, or the results. A review and a spend limit have theirs below. */
+function Actions({ view, actions: { busy, pending, act } }: { view: RunView; actions: RunActions }) {
+  const toast = useToast();
+  const may = useMay("run") !== false;
+  const [sure, setSure] = useState(false);
+  const run = view.about.run_id;
   const over = isOver(view.status);
-  const stands = view.status.state === "paused" || (!over && !view.about.driven);
+  const { status } = view;
+  const stands = status.state === "paused" || (!over && !view.about.driven);
+  const decidedBelow = status.state === "paused" && (status.reason === "question" || status.reason === "budget");
   const hasResults = view.consult?.moves.some((one) => one.scored);
+  const waits = busy || pending !== undefined;
   return (
     <>
-      {!over && !stands && (
-        <Button
-          icon="pause"
-          disabled={busy !== undefined}
-          onClick={() => act("pause", "The run pauses after the calls in progress.")}
-        >
-          Pause
+      {may && !over && !stands && (
+        <Button icon="pause" disabled={waits} onClick={() => act("pause")}>
+          {pending?.what === "pause" ? "Pausing…" : "Pause"}
         </Button>
       )}
-      {stands && view.status.state !== "complete" && (
-        <Button
-          icon="play"
-          look="primary"
-          disabled={busy !== undefined}
-          onClick={() => act("resume", "The run continues. Completed calls are not repeated.")}
-        >
-          Resume
+      {may && stands && !decidedBelow && (
+        <Button icon="play" look="primary" disabled={waits} onClick={() => act("resume")}>
+          {pending?.what === "resume" ? "Resuming…" : "Resume"}
         </Button>
       )}
-      {!over &&
+      {may &&
+        !over &&
         (sure ? (
           <>
-            <Button look="primary" disabled={busy !== undefined} onClick={() => act("cancel", "The run was stopped.")}>
+            <Button
+              look="danger"
+              disabled={waits}
+              onClick={() => {
+                setSure(false);
+                void act("cancel");
+              }}
+            >
               Stop permanently
             </Button>
             <Button onClick={() => setSure(false)}>Keep running</Button>
           </>
         ) : (
-          <Button icon="stop" onClick={() => setSure(true)}>
+          <Button icon="stop" disabled={pending?.what === "cancel"} onClick={() => setSure(true)}>
             Stop
           </Button>
         ))}
+      <NotifyButton view={view} />
       <Button
         icon="link"
         onClick={async () => {
           try {
             await navigator.clipboard.writeText(location.href);
-            toast({ text: "Link to this view copied.", tone: "neutral" });
+            toast({ text: "Link copied.", tone: "neutral" });
           } catch {
             toast({ text: "The browser blocked copying. Copy the address from the address bar.", tone: "bad" });
           }
@@ -181,6 +222,7 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
       </Button>
       <ForkAction view={view} />
       <ButtonLink to={callsPath(run)}>Calls</ButtonLink>
+      {hasResults && view.consult && <ButtonLink to={`/runs/${run}/memo`}>Memo</ButtonLink>}
       {hasResults && (
         <ButtonLink to={`/runs/${run}/results`} look={over ? "primary" : undefined}>
           Results
@@ -192,14 +234,23 @@ function Actions({ view, refresh }: { view: RunView; refresh: () => void }) {
 
 /** Warnings above a run; nothing if everything is fine. */
 export function Banners({ view, link, refresh }: { view: RunView; link: LinkState; refresh: () => void }) {
+  const may = useMay("run") !== false;
   const found: [string, ReactNode][] = [];
   const asOf = view.updated_at ? `as of ${timeWithSeconds(view.updated_at)}` : "";
-  if (link.kind === "waiting" && (link.reason === "offline" || link.attempt >= 3))
+  if (link.kind === "waiting" && (link.reason === "offline" || link.attempt >= 2))
     found.push([
       "offline",
       <Note key="offline" tone="bad" alert>
-        <b>{link.reason === "offline" ? "This browser is offline." : "The server is not responding."}</b> The run
-        continues without this page. This view is from event {count(view.as_of_seq)}, {asOf}, and updates automatically.
+        {link.reason === "offline" ? (
+          <>
+            <b>This browser is offline.</b> The run does not need this page; it continues while the server runs.
+          </>
+        ) : (
+          <>
+            <b>Can't reach the server.</b> {isOver(view.status) ? "" : RUN_LIVES_IN_SERVER}
+          </>
+        )}{" "}
+        Showing data {asOf}; reconnecting.
       </Note>,
     ]);
   if (link.kind === "outdated")
@@ -231,7 +282,8 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       reason,
       <Note key={reason}>
-        <b>Debates run {isolationWords(view.isolation ?? "none")}.</b> {plain(reason)}. {isolationFix(reason)}
+        <b>Debates run {isolationWords(view.isolation ?? "none")}.</b> <CodeText text={isolationReason(reason)} />{" "}
+        <CodeText text={isolationFix(reason)} />
       </Note>,
     ]);
   const { status } = view;
@@ -241,7 +293,7 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "failed",
       <Note key="failed" tone="bad">
-        <b>The run failed.</b> {plain(status.detail)} {status.model_failure === "auth" && <KeyHint />}{" "}
+        <b>The run failed.</b> <CodeText text={status.detail} /> {status.model_failure === "auth" && <KeyHint />}{" "}
         <StartAgain view={view} />
       </Note>,
     ]);
@@ -258,8 +310,7 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     found.push([
       "interrupted",
       <Note key="interrupted">
-        <b>This run is not being executed.</b> The server stopped while it was running. Resume it: completed calls are
-        not repeated.
+        <b>Interrupted: the server stopped during this run.</b> {may && "Resume it; "}finished calls are not repeated.
       </Note>,
     ]);
   if (found.length === 0) return null;
@@ -275,12 +326,13 @@ function Paused({
   view: RunView;
   refresh: () => void;
 }) {
-  const detail = plain(status.detail);
+  const detail = <CodeText text={status.detail} />;
   switch (status.reason) {
     case "budget":
       return (
         <Note>
-          <b>Spend limit reached.</b> {detail} Results so far are kept. <MoreBudget view={view} refresh={refresh} />
+          <b>Spend limit reached.</b> {detail} Results so far are kept.{" "}
+          <MoreBudget key={view.as_of_seq} view={view} refresh={refresh} />
         </Note>
       );
     case "question":
@@ -311,17 +363,17 @@ function Paused({
 }
 
 /** Reviewers get a link to the moves; other users see who decides. */
-function WaitsForPerson({ detail }: { detail: string }) {
+function WaitsForPerson({ detail }: { detail: ReactNode }) {
   const may = useMay("review");
   if (may === false)
     return (
       <>
-        <b>Waiting for review.</b> {detail} A reviewer can decide here, or with <code>moothall moves</code>.
+        <b>Needs review.</b> {detail} A reviewer can decide here, or with <code>moothall moves</code>.
       </>
     );
   return (
     <>
-      <b>Waiting for you.</b> {detail}{" "}
+      <b>Your review is needed.</b> {detail}{" "}
       <a
         href={`#${MOVES_ID}`}
         onClick={(event) => {
@@ -345,13 +397,15 @@ function NothingRecommended({ view }: { view: RunView }) {
     usage.failed_calls > 0 ? `/api/runs/${about.run_id}/events.json?after=${after}&limit=${LAST_EVENTS}` : null,
   );
   const failed = page.data?.events.findLast((event) => event.type === "model_failed");
-  const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} calls`;
+  const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} requests`;
   return (
     <Note tone={usage.failed_calls > 0 ? "bad" : "neutral"}>
       <b>The run ended without a recommendation.</b> {usage.failed_calls > 0 && `${calls} returned no usable answer. `}
       {failed && (
         <>
-          Last error: {plain(failed.kind)}, {plain(failed.detail)}. {failed.kind === "auth" && <KeyHint />}{" "}
+          Last error: {plain(failed.kind)}, <CodeText text={failed.detail} />. {failed.kind === "auth" && (
+            <KeyHint />
+          )}{" "}
         </>
       )}
       <StartAgain view={view} />
@@ -383,17 +437,23 @@ function StartAgain({ view }: { view: RunView }) {
 /** Raises the spend limit and resumes. */
 function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
   const toast = useToast();
+  const may = useMay("run") !== false;
   const [dollars, setDollars] = useState(() => (((view.about.cap_micro_usd ?? 0) * 2) / 1e6 || 6).toFixed(2));
+  const [busy, setBusy] = useState(false);
   const resume = async (event: FormEvent) => {
     event.preventDefault();
+    setBusy(true);
     try {
       await post(`/api/runs/${view.about.run_id}/resume`, { budget_usd: dollars });
+      // The form goes away with the first event of the resumed run.
       refresh();
     } catch (error) {
+      setBusy(false);
       const { message, hint } = asProblem(error);
       toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
     }
   };
+  if (!may) return null;
   return (
     <form className="morebudget" onSubmit={resume}>
       <label htmlFor="more-budget">New limit</label>
@@ -406,8 +466,8 @@ function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
           onChange={(event) => setDollars(event.target.value.replace(/[^0-9.]/g, ""))}
         />
       </span>
-      <Button size="small" type="submit">
-        Resume
+      <Button size="small" look="primary" type="submit" disabled={busy}>
+        {busy ? "Resuming…" : "Resume"}
       </Button>
     </form>
   );

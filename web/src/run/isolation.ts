@@ -13,6 +13,12 @@ export function isolationWords(isolation: IsolationClass): string {
   return WORDS[isolation];
 }
 
+/** Why isolation is weaker than requested; reasons start with the kind of failure. */
+export function isolationReason(reason: string): string {
+  if (reason.startsWith("image:")) return "Sandbox not used: its image is missing or has changed.";
+  return `${reason}.`;
+}
+
 /** What to do about a reason for weaker isolation; reasons start with the kind of failure. */
 export function isolationFix(reason: string): string {
   if (reason.startsWith("no-engine:")) return "To use microVMs, run `sudo apt install qemu-system-x86` on the server.";

@@ -148,7 +148,7 @@ function LaneState({
   if (state === "live")
     return (
       <>
-        <span className="only-w">{progressWords(one, ids, rounds)}</span>
+        <span className="only-w ellip">{progressWords(one, ids, rounds)}</span>
         <span className="only-n mono">R{Math.min(currentRound(one, ids), rounds)}</span>
       </>
     );

@@ -6,9 +6,10 @@ import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
 import type { AgentView, ClaimCheckView, ConsultView, MoveView, RunView } from "../gen/run";
 import { count, isoDay, plain } from "../model/format";
-import { isSynthetic, LAYERS, layerWords, personaOf, ranked, seats, sumsOf } from "../model/select";
+import { measureName } from "../model/measures";
+import { isSynthetic, LAYERS, layerWords, personaOf, ranked, seats, stageState, sumsOf } from "../model/select";
 import { AgentText, AgentWords } from "../ui/agent-text";
-import { Icon } from "../ui/icon";
+import { Icon, type IconName } from "../ui/icon";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 import { ScoreBars } from "../viz/score-bars";
 import { factValue } from "./fact-value";
@@ -34,12 +35,12 @@ function Overview({ view, consult, place }: { view: RunView; consult: ConsultVie
   return (
     <div className="panel overview fade">
       {LAYERS.map((name, layer) => {
-        const state = consult.layers[layer]?.state ?? "waiting";
+        const state = stageState(view, consult, layer);
         const agents = consult.agents.filter((agent) => agent.layer === layer);
         return (
           <button key={name} type="button" className="oline" onClick={() => place.go({ layer: String(layer) })}>
             <span className={clsx("oname", state)}>
-              <Icon name={state === "done" ? "check" : state === "running" ? "run" : "wait"} />
+              <Icon name={{ done: "check", running: "run", waiting: "wait", stopped: "pause" }[state] as IconName} />
               {name}
             </span>
             <span className="owords">{layerWords(view, consult, layer)}</span>
@@ -80,7 +81,7 @@ function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
   const counts: [string, number][] = [
     ["facts", gathered.facts],
     ["passages of filings", gathered.passages],
-    ["filing events", gathered.events],
+    ["8-K events", gathered.events],
     ["own documents", gathered.documents],
     ["headlines", gathered.headlines],
   ];
@@ -169,7 +170,7 @@ function FactTable({ facts }: { facts: Facts }) {
         <tbody>
           {rows.map((metric) => (
             <tr key={metric}>
-              <th scope="row">{metric}</th>
+              <th scope="row">{measureName(metric)}</th>
               {years.map((year) => {
                 const fact = facts.facts.find((one) => one.metric === metric && one.period === year);
                 return (

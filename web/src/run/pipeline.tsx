@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import type { ConsultView, RunView } from "../gen/run";
-import { LAYERS, layerWords, reached, strandsOf } from "../model/select";
+import { LAYERS, layerWords, reached, stageState, strandsOf } from "../model/select";
+import { isActive } from "../model/status";
 import { Icon, type IconName } from "../ui/icon";
 import { Button } from "../ui/parts";
 import { useMedia } from "../ui/use-width";
@@ -8,7 +9,7 @@ import { StripKey } from "../viz/heat-strip";
 import { Strands } from "../viz/strands";
 import type { Place } from "./place";
 
-const ICONS: Record<string, IconName> = { done: "check", running: "run", waiting: "wait" };
+const ICONS: Record<string, IconName> = { done: "check", running: "run", waiting: "wait", stopped: "pause" };
 
 /** The chart of a run, its five stages, and the zoom path. */
 export function Pipeline({ view, consult, place }: { view: RunView; consult: ConsultView; place: Place }) {
@@ -25,11 +26,12 @@ export function Pipeline({ view, consult, place }: { view: RunView; consult: Con
           reached={reached(consult)}
           layer={place.layer}
           ranked={consult.recommended.length > 0}
+          active={isActive(view)}
         />
         {/* biome-ignore lint/a11y/useSemanticElements: a toolbar of layers, not a fieldset */}
         <div className="stages" role="group" aria-label="Stages of the run">
           {LAYERS.map((name, layer) => {
-            const state = consult.layers[layer]?.state ?? "waiting";
+            const state = stageState(view, consult, layer);
             return (
               <button
                 key={name}

@@ -1,5 +1,6 @@
 import { Link } from "react-router";
 import type { Problem } from "../api/client";
+import { CodeText } from "../ui/code-text";
 import { Empty } from "../ui/parts";
 
 /** Shown if a run cannot be loaded. */
@@ -8,7 +9,7 @@ export function RunProblem({ problem }: { problem: Problem }) {
     case "run-not-found":
     case "not-found":
       return (
-        <Empty page title="Run not found" action={<Link to="/">All runs</Link>}>
+        <Empty page title="Run not found" action={<Link to="/runs">All runs</Link>}>
           It may have been deleted. Check the address.
         </Empty>
       );
@@ -23,8 +24,8 @@ export function RunProblem({ problem }: { problem: Problem }) {
       );
     default:
       return (
-        <Empty page title={problem.message} action={<Link to="/">All runs</Link>}>
-          {problem.hint}
+        <Empty page title={problem.message} action={<Link to="/runs">All runs</Link>}>
+          {problem.hint && <CodeText text={problem.hint} />}
         </Empty>
       );
   }

@@ -3,8 +3,12 @@ import { asProblem, type Problem, post } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type { EditMovesRequest } from "../gen/api";
-import type { RunView } from "../gen/run";
+import type { ConsultView, RunFinding, RunView } from "../gen/run";
 import { plain } from "../model/format";
+import { personaOf } from "../model/select";
+import { AgentText, AgentWords } from "../ui/agent-text";
+import { CodeText } from "../ui/code-text";
+import { FormProblem } from "../ui/form-problem";
 import { Button, Loading, Note, Tag } from "../ui/parts";
 
 /** What `moothall moves --json` prints, as far as this page uses it. */
@@ -12,7 +16,17 @@ interface Moves {
   moves: {
     move_id: string;
     title: string;
-    proposal: { title: string; thesis: string } & Record<string, unknown>;
+    analyst: string;
+    proposal: {
+      title: string;
+      thesis: string;
+      actions: string[];
+      risks: string[];
+      cost: string;
+      horizon: string;
+    } & Record<string, unknown>;
+    support: { supported: number; total: number };
+    findings: RunFinding[];
     /** The hash of what is shown of the move: a change names what its author saw. */
     seal: string;
   }[];
@@ -65,6 +79,8 @@ function MovesList({
   refresh: () => void;
 }) {
   const may = useMay("review") !== false;
+  const mayRun = useMay("run") !== false;
+  const [starting, setStarting] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const send = async (to: string, body: unknown) => {
     try {
@@ -83,33 +99,36 @@ function MovesList({
   return (
     <>
       <header>
-        <h2>{many === 1 ? "1 move" : `${many} moves`} to review before the debates</h2>
+        <h2>Review {many === 1 ? "1 move" : `${many} moves`} before the debates</h2>
         <span className="push">
           {may && data.changes.length > 0 && (
             <Button size="small" onClick={() => void send(path, { undo: { seal: data.seal } })}>
               Undo {data.changes.length === 1 ? "1 change" : `${data.changes.length} changes`}
             </Button>
           )}
-          <Button
-            size="small"
-            look="primary"
-            icon="play"
-            onClick={() => void send(`/api/runs/${view.about.run_id}/resume`, {})}
-          >
-            Start the debates
-          </Button>
+          {mayRun && (
+            <Button
+              look="primary"
+              icon="play"
+              disabled={starting}
+              onClick={async () => {
+                setStarting(true);
+                // The panel goes away with the first event of the debates.
+                if (!(await send(`/api/runs/${view.about.run_id}/resume`, {}))) setStarting(false);
+              }}
+            >
+              {starting ? "Starting…" : "Start debates"}
+            </Button>
+          )}
         </span>
       </header>
-      {problem && (
-        <Note tone="bad" alert>
-          <b>{problem.message}</b> {problem.hint}
-        </Note>
-      )}
+      <FormProblem problem={problem} />
       <ol>
         {data.moves.map((move) => (
           <MoveLine
             key={move.move_id}
             move={move}
+            consult={view.consult}
             changes={data.changes}
             may={may}
             onChange={(change) => send(path, change)}
@@ -122,11 +141,13 @@ function MovesList({
 
 function MoveLine({
   move,
+  consult,
   changes,
   may,
   onChange,
 }: {
   move: Move;
+  consult: ConsultView | null;
   changes: Moves["changes"];
   may: boolean;
   onChange: (change: EditMovesRequest) => Promise<boolean>;
@@ -164,6 +185,7 @@ function MoveLine({
           </span>
         )}
       </div>
+      <Proposal move={move} author={consult ? personaOf(consult, move.analyst) : plain(move.analyst)} />
       {about?.what.veto?.why && <p className="muted reviewwhy">{plain(about.what.veto.why)}</p>}
       {form && seen.seal !== move.seal && (
         <Theirs move={move} by={about?.by} onSeen={() => setSeen(move)} onDrop={() => setForm(undefined)} />
@@ -178,6 +200,77 @@ function MoveLine({
         />
       )}
     </li>
+  );
+}
+
+/** What a reviewer needs to decide: reasons, cost, risks, and how well the numbers are supported. */
+function Proposal({ move, author }: { move: Move; author: string }) {
+  const { thesis, cost, horizon, actions, risks } = move.proposal;
+  const { supported, total } = move.support;
+  const unsupported = move.findings.filter((finding) => finding.severity !== "note");
+  return (
+    <div className="proposal">
+      <AgentText text={thesis} />
+      <dl className="factline">
+        <div>
+          <dt className="lab">Analyst</dt>
+          <dd>{author}</dd>
+        </div>
+        <div>
+          <dt className="lab">Cost</dt>
+          <dd className="agent">
+            <AgentWords text={cost} />
+          </dd>
+        </div>
+        <div>
+          <dt className="lab">Horizon</dt>
+          <dd className="agent">
+            <AgentWords text={horizon} />
+          </dd>
+        </div>
+        <div>
+          <dt className="lab">Numbers</dt>
+          <dd className={supported < total ? "warntext" : undefined}>
+            {supported} of {total} supported
+          </dd>
+        </div>
+      </dl>
+      {unsupported.length > 0 && (
+        <ul className="findings">
+          {unsupported.map((finding, i) => (
+            <li key={i}>
+              <Tag tone={finding.severity === "warn" ? "warn" : "bad"}>{finding.severity}</Tag>{" "}
+              <CodeText text={finding.message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <details className="more">
+        <summary>
+          {risks.length === 1 ? "1 risk" : `${risks.length} risks`},{" "}
+          {actions.length === 1 ? "1 action" : `${actions.length} actions`}
+        </summary>
+        <div className="twolists">
+          <TextList title="Risks" items={risks} />
+          <TextList title="Actions" items={actions} />
+        </div>
+      </details>
+    </div>
+  );
+}
+
+function TextList({ title, items }: { title: string; items: readonly string[] }) {
+  return (
+    <div>
+      <span className="lab">{title}</span>
+      <ul className="agent">
+        {items.map((item, i) => (
+          <li key={i}>
+            <AgentWords text={item} />
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 
@@ -226,7 +319,7 @@ function VetoForm({ onVeto }: { onVeto: (why: string) => Promise<void> }) {
   return (
     <form className="reviewform" onSubmit={send}>
       <label className="lab" htmlFor={id}>
-        Why it is not debated (optional)
+        Reason for removing it (optional)
       </label>
       <textarea id={id} rows={2} maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
       <Button size="small" look="primary" type="submit">

@@ -4,6 +4,7 @@ import { useMay } from "../api/session";
 import type { EngineRow, DoctorResponse as Found } from "../gen/api";
 import { plain, timeWithSeconds } from "../model/format";
 import { isolationWords } from "../run/isolation";
+import { CodeText } from "../ui/code-text";
 import { Button, Note, Tag } from "../ui/parts";
 import { Row } from "./row";
 
@@ -33,7 +34,10 @@ export function Doctor() {
     <>
       {problem && !busy && (
         <Note tone="bad" alert>
-          <b>{plain(problem.message)}</b> {problem.hint && plain(problem.hint)}
+          <b>
+            <CodeText text={problem.message} />
+          </b>{" "}
+          {problem.hint && <CodeText text={problem.hint} />}
         </Note>
       )}
       {found && <Report found={found} />}

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { plain } from "../model/format";
+import { CodeText } from "../ui/code-text";
 
 /** A setting and its value, with an optional note below. */
 export function Row({ name, children, below }: { name: string; children: ReactNode; below?: string | null }) {
@@ -7,7 +7,11 @@ export function Row({ name, children, below }: { name: string; children: ReactNo
     <div className={below ? "setrow long" : "setrow"}>
       <span>{name}</span>
       <span className="setval">{children}</span>
-      {below && <span className="keyhint muted">{plain(below)}</span>}
+      {below && (
+        <span className="keyhint muted">
+          <CodeText text={below} />
+        </span>
+      )}
     </div>
   );
 }

@@ -61,8 +61,9 @@ export function useRun(runId: string): LiveRun {
         onState: (state) => {
           setLink(state);
           if (state.kind === "waiting") wasLost = true;
-          // After a restart the server may not execute the run; only a snapshot shows it.
-          if (state.kind === "live" && wasLost) {
+          // After a restart the server may not execute the run, and a finished run has more to show; only a snapshot
+          // has it.
+          if ((state.kind === "live" && wasLost) || state.kind === "ended") {
             wasLost = false;
             void get<RunView>(path, stop.signal).then(
               (fresh) => {

@@ -1,14 +1,18 @@
 import { type FormEvent, useId, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { asProblem, Problem, post } from "../api/client";
+import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type { ServerSettings, StartProgramRequest, StartRunRequest, StartRunResponse } from "../gen/api";
+import { Blocked } from "../home/blocked";
 import { NumberField } from "../home/consult-options";
 import { type FormField, fieldOf, problemText } from "../home/field-problem";
+import { programBlocker } from "../home/readiness";
 import { requestFiles } from "../home/request-files";
 import { Field } from "../ui/field";
 import { FilePicker } from "../ui/file-picker";
-import { Button, Note, Segmented } from "../ui/parts";
+import { FormProblem } from "../ui/form-problem";
+import { Button, Segmented } from "../ui/parts";
 
 const ATTEMPTS = [1, 3, 5].map((value) => ({ value, name: String(value) }));
 
@@ -56,9 +60,11 @@ export function ProgramForm() {
   const [open, setOpen] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
+  const settings = useGet<ServerSettings>("/api/settings").data;
+  const blocker = programBlocker(settings, useMay("run"), { model: options.model.trim(), image: options.image });
   const start = async (event: FormEvent) => {
     event.preventDefault();
-    if (busy || task.trim() === "") return;
+    if (busy || blocker || task.trim() === "") return;
     setBusy(true);
     setProblem(undefined);
     try {
@@ -97,7 +103,13 @@ export function ProgramForm() {
         <div className="taskrow">
           <span className="lab">Attempts</span>
           <Segmented label="Attempts" options={ATTEMPTS} value={attempts} onChange={setAttempts} />
-          <Button className="push" look="primary" type="submit" disabled={busy || task.trim() === ""}>
+          <Button
+            className="push"
+            look="primary"
+            type="submit"
+            disabled={busy || blocker !== undefined || task.trim() === ""}
+            aria-describedby={blocker ? `${fieldId}-blocked` : undefined}
+          >
             {busy ? "Starting" : "Start"}
           </Button>
         </div>
@@ -113,13 +125,8 @@ export function ProgramForm() {
           />
         </details>
       </form>
-      {problem && fieldOf(problem) === undefined && (
-        <div className="formproblem">
-          <Note tone="bad" alert>
-            <b>{problem.message}</b> {problem.hint}
-          </Note>
-        </div>
-      )}
+      <Blocked blocker={blocker} id={`${fieldId}-blocked`} />
+      <FormProblem problem={problem && fieldOf(problem) === undefined ? problem : undefined} />
     </>
   );
 }

@@ -47,7 +47,7 @@ describe("words of a model", () => {
     show("Sales grew [F0:Revenue:FY2025; F0:Revenue.yoy:FY2025], at [A1: a guess] cost.");
     expect(screen.getAllByRole("button").map((chip) => chip.textContent)).toEqual([
       "Revenue FY2025",
-      "Revenue.yoy FY2025",
+      "Revenue growth FY2025",
     ]);
     expect(screen.getByText("assumed: a guess").tagName).toBe("SPAN");
     await userEvent.click(screen.getByText("Revenue FY2025"));

@@ -1,4 +1,5 @@
 import { useSearchParams } from "react-router";
+import { measureName } from "../model/measures";
 
 /** A citation. Opens the fact with its filing; the address says which. */
 export function Cite({ id, tight }: { id: string; tight?: boolean }) {
@@ -31,10 +32,10 @@ export function Cite({ id, tight }: { id: string; tight?: boolean }) {
   );
 }
 
-/** `F0:Revenue.yoy:FY2025` as `Revenue.yoy FY2025`, `T0:…:1A:4` as `item 1A §4`; others unchanged. */
+/** `F0:Revenue.yoy:FY2025` as `Revenue growth FY2025`, `T0:…:1A:4` as `item 1A §4`; others unchanged. */
 export function citeName(id: string): string {
   const fact = /^F0:(.+):([^:]+)$/.exec(id);
-  if (fact) return `${fact[1]} ${fact[2]}`;
+  if (fact) return `${measureName(fact[1] ?? "")} ${fact[2]}`;
   const passage = /^T0:[^:]+:([^:]+):([^:]+)$/.exec(id);
   return passage ? `item ${passage[1]} §${passage[2]}` : id;
 }

@@ -17,6 +17,14 @@ const PATHS = {
   play: <path d="M5 3.5v9l7.5-4.5Z" />,
   stop: <rect x="4" y="4" width="8" height="8" rx="1" />,
   link: <path d="M6.5 9.5 9.5 6.5M7 4.5 8.6 3a3 3 0 0 1 4.3 4.3L11.4 9M9 11.5 7.4 13A3 3 0 0 1 3.1 8.7L4.6 7" />,
+  copy: <path d="M6 6h7v7H6ZM10 3.500V3H3v7h.500" />,
+  help: (
+    <>
+      <circle cx="8" cy="8" r="6" />
+      <path d="M6.2 6.2a1.9 1.9 0 1 1 2.700 1.8c-.6.3-.9.700-.9 1.300M8 11.600v.1" />
+    </>
+  ),
+  bell: <path d="M4 11.500V7.500a4 4 0 0 1 8 0v4l1 1H3ZM6.500 14h3" />,
   down: <path d="M8 2.5v8M4.8 7.5 8 10.7l3.2-3.2M3 13.5h10" />,
   compare: <path d="M5 13.5v-11M2.5 5 5 2.5 7.5 5M11 2.5v11M8.5 11l2.5 2.5 2.5-2.5" />,
   zoomOut: (

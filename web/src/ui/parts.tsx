@@ -4,10 +4,21 @@ import type { ButtonHTMLAttributes, ReactNode } from "react";
 import { Link } from "react-router";
 import { Icon, type IconName } from "./icon";
 
-type ButtonLook = { look?: "primary" | "ghost" | undefined; size?: "small" | "icon" | undefined; icon?: IconName };
+type ButtonLook = {
+  look?: "primary" | "ghost" | "danger" | undefined;
+  size?: "small" | "icon" | undefined;
+  icon?: IconName;
+};
 
 function looks({ look, size }: ButtonLook): string {
-  return clsx("btn", look === "primary" && "pri", look === "ghost" && "ghost", size === "small" && "sm", size);
+  return clsx(
+    "btn",
+    look === "primary" && "pri",
+    look === "ghost" && "ghost",
+    look === "danger" && "danger",
+    size === "small" && "sm",
+    size,
+  );
 }
 
 export function Button({
@@ -146,7 +157,7 @@ export function Segmented<T extends string | number>({
 export function Crumb({ children }: { children: ReactNode }) {
   return (
     <nav className="crumb" aria-label="Where you are">
-      <Link to="/">Runs</Link>
+      <Link to="/runs">Runs</Link>
       <span aria-hidden="true">/</span>
       {children}
     </nav>

@@ -52,7 +52,7 @@ export function StripKey() {
       </span>
       <span>
         <i className="st-p" />
-        gave ground
+        partly conceded
       </span>
       <span>
         <i className="st-c" />

@@ -39,11 +39,14 @@ export function RangePlot({
   max,
   width = 200,
   ticks = 5,
+  nothing,
 }: {
   judges: readonly Judge[];
   max: number;
   width?: number;
   ticks?: number;
+  /** The mean score of doing nothing, drawn as a line. */
+  nothing?: number | undefined;
 }) {
   const height = 22;
   const y = height / 2;
@@ -60,11 +63,17 @@ export function RangePlot({
   };
   const said = judges.map((judge) => `${judge.name} ${judge.value}`).join(", ");
   return (
-    <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${said} of ${max}`} className="range">
+    <svg
+      viewBox={`0 0 ${width} ${height}`}
+      role="img"
+      aria-label={`${said} of ${max}${nothing === undefined ? "" : `; doing nothing ${nothing.toFixed(1)}`}`}
+      className="range"
+    >
       <path d={`M6 ${y}H${width - 6}`} stroke="var(--line2)" />
       {Array.from({ length: ticks + 1 }, (_, i) => (
         <path key={i} d={`M${at((max * i) / ticks)} ${y - 2.5}v5`} stroke="var(--line2)" />
       ))}
+      {nothing !== undefined && <path className="nothingmark" d={`M${at(nothing)} 2V${height - 2}`} />}
       {high > low && <path d={`M${at(low)} ${y}H${at(high)}`} stroke="var(--ink)" strokeWidth="2.4" opacity=".28" />}
       <g stroke="var(--panel)">
         {judges.map((judge, seat) => (

@@ -19,8 +19,17 @@ function ticks(low: number, high: number): number[] {
   return Array.from({ length: count }, (_, i) => first + i * step);
 }
 
-export function Scatter({ points, outOf }: { points: readonly Point[]; outOf: number }) {
-  const scores = points.map((point) => point.score);
+export function Scatter({
+  points,
+  outOf,
+  nothing,
+}: {
+  points: readonly Point[];
+  outOf: number;
+  /** The score of doing nothing, drawn as a line. */
+  nothing: number | undefined;
+}) {
+  const scores = [...points.map((point) => point.score), ...(nothing === undefined ? [] : [nothing])];
   const yTicks = ticks(Math.min(...scores) - 2, Math.min(outOf, Math.max(...scores) + 2));
   const xTicks = ticks(0, Math.max(4, ...points.map((point) => point.spread)));
   const [low, high] = [yTicks[0] ?? 0, yTicks.at(-1) ?? outOf];
@@ -34,7 +43,7 @@ export function Scatter({ points, outOf }: { points: readonly Point[]; outOf: nu
     <svg
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       role="img"
-      aria-label={`Score against disagreement of ${points.length} moves. ${said}`}
+      aria-label={`Score against disagreement of ${points.length} moves. ${said}${nothing === undefined ? "" : `; doing nothing ${nothing} points`}`}
     >
       <rect
         x={x(0) - 10}
@@ -69,6 +78,14 @@ export function Scatter({ points, outOf }: { points: readonly Point[]; outOf: nu
             {tick}
           </text>
         ))}
+        {nothing !== undefined && (
+          <g className="nothingline">
+            <path d={`M${x(0) - 10} ${y(nothing)}H${WIDTH - 12}`} />
+            <text x={WIDTH - 12} y={y(nothing) - 4} textAnchor="end">
+              doing nothing {nothing}
+            </text>
+          </g>
+        )}
         {points.map((point) => (
           <circle
             key={point.id}

@@ -26,6 +26,8 @@ interface Props {
   layer: number | undefined;
   /** All moves are ranked. */
   ranked: boolean;
+  /** Whether somebody works on the run now. */
+  active: boolean;
 }
 
 /** Where the five stages end, as parts of the width; the stages below have the same columns. */
@@ -43,7 +45,7 @@ function spread(count: number, height: number, pad: number): number[] {
   return Array.from({ length: count }, (_, i) => pad + ((height - 2 * pad) * i) / (count - 1));
 }
 
-export function Strands({ strands, analysts, gates, height, reached, layer, ranked }: Props) {
+export function Strands({ strands, analysts, gates, height, reached, layer, ranked, active }: Props) {
   const [ref, width] = useWidth<HTMLDivElement>(844);
   const pad = 13;
   const mid = height / 2;
@@ -118,7 +120,7 @@ export function Strands({ strands, analysts, gates, height, reached, layer, rank
           {!ranked &&
             [-1, 0, 1].map((k) => <circle key={k} cx={x(X.end)} cy={mid + k * 15} r="3.2" stroke="var(--line2)" />)}
         </g>
-        {reached < 4 && reached > 0 && !ranked && (
+        {active && reached < 4 && reached > 0 && !ranked && (
           <LiveDots reached={reached} x={x} pair={pair} seats={seats} mid={mid} />
         )}
       </svg>

@@ -312,7 +312,7 @@ fn advance(
 }
 
 /// A setting that differs between a fork and its parent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ForkChange {
     /// The setting, as in `--set` or a flag.

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::consult_report::ConsultReport;
 use crate::consult::{MIN_SIMILAR_PERCENT, Move, RankedMove, similarity_percent};
@@ -71,8 +72,17 @@ pub enum DiffKind {
     Restated,
 }
 
+/// A move that both consultations have, or one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ts_rs::TS)]
+pub struct MoveMatch {
+    /// The move in the first consultation.
+    pub before: Option<MovePlace>,
+    /// The move in the second consultation.
+    pub after: Option<MovePlace>,
+}
+
 /// A move and its rank.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ts_rs::TS)]
 pub struct MovePlace {
     /// `m7`.
     pub move_id: String,
@@ -148,43 +158,68 @@ impl ConsultDiff {
     }
 }
 
+/// All moves of two consultations, matched by similarity as in [`consult_diff`] and ordered by rank
+/// in the second consultation, then in the first.
+pub fn matched_moves(before: &ConsultReport, after: &ConsultReport) -> Vec<MoveMatch> {
+    let matches = matches(before, after).into_iter();
+    let places = matches.map(|(was, is)| MoveMatch {
+        before: was.map(|was| move_place(before, was).0),
+        after: is.map(|is| move_place(after, is).0),
+    });
+    let mut places: Vec<MoveMatch> = places.collect();
+    places.sort_by_key(|one| (rank(&one.after), rank(&one.before)));
+    places
+}
+
+fn rank(place: &Option<MovePlace>) -> u32 {
+    place.as_ref().and_then(|place| place.rank).unwrap_or(u32::MAX)
+}
+
 fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize) {
-    let (old, new): (Vec<&Move>, Vec<&Move>) = (before.moves().collect(), after.moves().collect());
     let mut compared: Vec<MoveDiff> = Vec::new();
     let mut unchanged = 0;
-    let (mut old_left, mut new_left) = (vec![true; old.len()], vec![true; new.len()]);
-    for (one, other) in pairs(&old, &new) {
-        if !(old_left[one] && new_left[other]) {
-            continue;
-        }
-        (old_left[one], new_left[other]) = (false, false);
-        let (was, is) = (move_place(before, old[one]), move_place(after, new[other]));
-        let scores = scores(&was.1, &is.1);
-        let same = |place: &MovePlace| (place.rank, place.recommended, place.total);
-        if scores.is_empty() && same(&was.0) == same(&is.0) {
-            unchanged += 1;
-        } else {
-            let (before, after) = (Some(was.0), Some(is.0));
-            compared.push(MoveDiff { change: DiffKind::Changed, before, after, scores });
-        }
+    for (was, is) in matches(before, after) {
+        let was = was.map(|was| move_place(before, was));
+        let is = is.map(|is| move_place(after, is));
+        let (change, scores) = match (&was, &is) {
+            (Some(was), Some(is)) => {
+                let scores = scores(&was.1, &is.1);
+                let same = |place: &MovePlace| (place.rank, place.recommended, place.total);
+                if scores.is_empty() && same(&was.0) == same(&is.0) {
+                    unchanged += 1;
+                    continue;
+                }
+                (DiffKind::Changed, scores)
+            }
+            (Some(_), None) => (DiffKind::Went, Vec::new()),
+            (None, _) => (DiffKind::Appeared, Vec::new()),
+        };
+        let (before, after) = (was.map(|was| was.0), is.map(|is| is.0));
+        compared.push(MoveDiff { change, before, after, scores });
     }
-    for (one, _) in old.iter().zip(old_left).filter(|(_, left)| *left) {
-        let before = Some(move_place(before, one).0);
-        compared.push(MoveDiff { change: DiffKind::Went, before, after: None, scores: Vec::new() });
-    }
-    for (one, _) in new.iter().zip(new_left).filter(|(_, left)| *left) {
-        let after = Some(move_place(after, one).0);
-        compared.push(MoveDiff {
-            change: DiffKind::Appeared,
-            before: None,
-            after,
-            scores: Vec::new(),
-        });
-    }
-    let rank =
-        |place: &Option<MovePlace>| place.as_ref().and_then(|place| place.rank).unwrap_or(u32::MAX);
     compared.sort_by_key(|one| (rank(&one.after), rank(&one.before)));
     (compared, unchanged)
+}
+
+/// Every move of both consultations: pairs of similar moves, then those that only the first has,
+/// then those that only the second has.
+fn matches<'a>(
+    before: &'a ConsultReport,
+    after: &'a ConsultReport,
+) -> Vec<(Option<&'a Move>, Option<&'a Move>)> {
+    let (old, new): (Vec<&Move>, Vec<&Move>) = (before.moves().collect(), after.moves().collect());
+    let (mut old_left, mut new_left) = (vec![true; old.len()], vec![true; new.len()]);
+    let mut found = Vec::new();
+    for (one, other) in pairs(&old, &new) {
+        if old_left[one] && new_left[other] {
+            (old_left[one], new_left[other]) = (false, false);
+            found.push((Some(old[one]), Some(new[other])));
+        }
+    }
+    let left = |left: Vec<bool>| move |(at, _): &(usize, &&'a Move)| left.get(*at) == Some(&true);
+    found.extend(old.iter().enumerate().filter(left(old_left)).map(|(_, one)| (Some(*one), None)));
+    found.extend(new.iter().enumerate().filter(left(new_left)).map(|(_, one)| (None, Some(*one))));
+    found
 }
 
 /// All pairs of similar moves, most similar first.

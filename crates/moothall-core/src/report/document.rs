@@ -4,6 +4,7 @@
 //! Renderers escape what their format would interpret as markup, and add no text, so all formats
 //! have the same content.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::visible::visible_line;
@@ -12,7 +13,7 @@ use super::visible::visible_line;
 const KNOWN_HOST: &str = "https://www.sec.gov/";
 
 /// A document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 pub struct ReportDocument {
     /// The title.
     pub title: String,
@@ -29,7 +30,7 @@ pub struct ReportDocument {
 }
 
 /// One part of a document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 #[serde(tag = "block", rename_all = "snake_case")]
 pub enum DocumentBlock {
     /// A heading.
@@ -73,7 +74,7 @@ pub enum DocumentBlock {
 }
 
 /// A name and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 pub struct DocumentField {
     /// The name.
     pub name: String,
@@ -82,7 +83,7 @@ pub struct DocumentField {
 }
 
 /// A table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 pub struct DocumentTable {
     /// The columns.
     pub columns: Vec<TableColumn>,
@@ -93,7 +94,7 @@ pub struct DocumentTable {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 pub struct TableColumn {
     /// The heading.
     pub title: String,
@@ -107,7 +108,7 @@ pub struct TableColumn {
 pub type Words = Vec<TextSpan>;
 
 /// A piece of inline content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, ts_rs::TS)]
 #[serde(tag = "span", rename_all = "snake_case")]
 pub enum TextSpan {
     /// Plain text.
@@ -164,7 +165,7 @@ pub enum TextSpan {
 }
 
 /// A URL at the known host; no other can be constructed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, ts_rs::TS)]
 #[serde(transparent)]
 pub struct FilingLink(String);
 

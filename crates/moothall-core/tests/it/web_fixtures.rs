@@ -24,6 +24,7 @@ fn about(events: &[EventEnvelope]) -> RunInfo {
         pauses_after_moves: false,
         driven: true,
         parent: None,
+        do_nothing: None,
     }
 }
 

@@ -22,8 +22,8 @@ use moothall_engine::{
 };
 use moothall_store::{
     AdmissionDecision, AdmissionTerms, BatchAdmission, BatchStart, ControlRequest, JournalEntry,
-    NewRun, RunCommit, RunFilter, RunMatch, RunRow, RunState, Store, StoreFuture, StoredEvent,
-    TeamFilter,
+    NewRun, RunCommit, RunFilter, RunMatch, RunPage, RunQuery, RunRow, RunState, Store,
+    StoreFuture, StoredEvent, TeamFilter,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -400,6 +400,9 @@ impl Store for Dying {
     }
     fn runs(&self, filter: RunFilter) -> StoreFuture<'_, Vec<RunRow>> {
         self.inner.runs(filter)
+    }
+    fn run_page(&self, query: RunQuery) -> StoreFuture<'_, RunPage> {
+        self.inner.run_page(query)
     }
     fn count_runs(&self, state: RunState) -> StoreFuture<'_, u64> {
         self.inner.count_runs(state)

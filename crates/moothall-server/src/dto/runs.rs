@@ -1,5 +1,7 @@
 //! Run lists, events and documents.
 
+use moothall_core::consult::ForkChange;
+use moothall_core::report::MoveMatch;
 use moothall_core::{EventEnvelope, MicroUsd, RunId, RunVerdict};
 use moothall_store::RunState;
 use schemars::JsonSchema;
@@ -7,12 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::openapi::AnyEvent;
 
-/// A list of runs, newest first.
+/// A page of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunList {
     /// The runs.
     pub runs: Vec<RunSummary>,
+    /// Number of runs that match the request, on all pages.
+    #[serde(default)]
+    pub total: u64,
 }
 
 /// Summary of a run.
@@ -56,6 +61,82 @@ pub struct RunSummary {
     #[cfg_attr(test, ts(type = "string", optional))]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
+    /// Whether it is paused until somebody has reviewed its moves.
+    #[serde(default)]
+    pub needs_review: bool,
+    /// Why it is paused or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub detail: Option<String>,
+    /// Progress and result of a consultation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub consult: Option<ConsultSummary>,
+}
+
+/// Progress and result of a consultation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ConsultSummary {
+    /// Ticker; empty for an unlisted company.
+    pub ticker: String,
+    /// Name of the company, once it is known.
+    pub company: Option<String>,
+    /// Rounds per debate.
+    pub rounds: u32,
+    /// The latest stage, from 0; absent if the run has finished.
+    pub stage: Option<u8>,
+    /// Number of moves to propose.
+    pub expected_moves: u32,
+    /// The moves, by number.
+    pub moves: Vec<MoveProgress>,
+    /// The first recommended move.
+    pub best: Option<BestMove>,
+    /// Score of doing nothing.
+    pub do_nothing: Option<u32>,
+}
+
+/// A move in the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MoveProgress {
+    /// `m7`.
+    pub move_id: String,
+    /// Sum of its scores.
+    pub score: Option<u32>,
+    /// Whether it is being debated.
+    pub in_debate: bool,
+    /// Whether it is recommended.
+    pub recommended: bool,
+}
+
+/// The first recommended move of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct BestMove {
+    /// `m7`.
+    pub move_id: String,
+    /// Title. It is model output: show it as text, never as markup.
+    pub title: String,
+    /// Sum of its scores.
+    pub score: u32,
+    /// Highest possible sum.
+    pub out_of: u32,
+    /// Difference between the highest and the lowest sum of a decision maker.
+    pub spread: u32,
+}
+
+/// Two consultations side by side. The first is the earlier state, the second the later one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RunComparison {
+    /// Whether both are about the same company.
+    pub same_company: bool,
+    /// Settings that differ.
+    #[cfg_attr(test, ts(type = "Array<ForkChange>"))]
+    pub settings: Vec<ForkChange>,
+    /// All moves, matched by similarity, by rank in the second consultation.
+    pub moves: Vec<MoveMatch>,
 }
 
 /// A page of events.

@@ -64,6 +64,9 @@ impl RunService for StubRunService {
     fn cancel(&self, _: RunRow) -> RunServiceFuture<'_, ()> {
         absent()
     }
+    fn delete(&self, _: RunRow) -> RunServiceFuture<'_, ()> {
+        absent()
+    }
     fn driven(&self, rows: Vec<RunRow>) -> RunServiceFuture<'_, BTreeSet<RunId>> {
         Box::pin(async move {
             Ok(rows.into_iter().filter(|_| self.drives).map(|row| row.run_id).collect())

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use moothall_core::Sha256Hex;
 use moothall_core::consult::{MoveApproval, ReviewAction, ReviewChange};
+use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::receipt::EffectTiming;
 use moothall_store::{
     ControlRequest, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunCommit,
-    RunFilter, RunMatch, RunRow, RunState, StoreError, StoredEvent, TeamFilter,
+    RunFilter, RunMatch, RunOrder, RunQuery, RunRow, RunState, StoreError, StoredEvent, TeamFilter,
 };
 
 use crate::support::{
@@ -25,6 +26,7 @@ keeps_the_contract! {
     a_run_is_found_as_it_was_made
     a_run_is_made_once
     runs_are_listed_newest_first
+    a_page_of_runs_is_searched_filtered_and_sorted
     the_beginning_of_an_id_finds_its_run
     a_commit_is_written_whole
     events_are_read_from_any_number_on
@@ -113,6 +115,51 @@ async fn runs_are_listed_newest_first(place: &dyn Place) {
     assert_eq!(list(ended).await, [3].map(run_id));
     assert_eq!(store.count_runs(RunState::Finished).await.unwrap(), 1);
     assert_eq!(store.count_runs(RunState::Running).await.unwrap(), 3);
+}
+
+async fn a_page_of_runs_is_searched_filtered_and_sorted(place: &dyn Place) {
+    let store = place.open().await;
+    let titles = ["HLXI: 3 moves", "AAPL: 15 moves", "hlxi: again", "100% of_it"];
+    for ((number, created_at_ms), title) in (1..).zip([10, 20, 30, 40]).zip(titles) {
+        let (id, title) = (run_id(number), title.to_owned());
+        store.create_run(NewRun { created_at_ms, title, ..new_run(&id) }).await.unwrap();
+    }
+    let cost = |usd| SpendTotals { usd: MicroUsd::new(usd), ..SpendTotals::default() };
+    for (number, usd) in [(2, 9), (3, 10)] {
+        let commit = RunCommit { spent: Some(cost(usd)), ..the_end() };
+        store.commit(&run_id(number), commit).await.unwrap();
+    }
+    let all = RunQuery {
+        teams: TeamFilter::All,
+        state: None,
+        workflow: None,
+        text: None,
+        order: RunOrder::Newest,
+        offset: 0,
+        limit: 10,
+    };
+    let check = async |query: RunQuery, total: u64, expected: &[u32]| {
+        let page = store.run_page(query.clone()).await.unwrap();
+        let ids: Vec<_> = page.rows.into_iter().map(|row| row.run_id).collect();
+        let expected: Vec<_> = expected.iter().map(|number| run_id(*number)).collect();
+        assert_eq!((ids, page.total), (expected, total), "{query:?}");
+    };
+    let text = |text: &str| RunQuery { text: Some(text.to_owned()), ..all.clone() };
+    check(all.clone(), 4, &[4, 3, 2, 1]).await;
+    check(RunQuery { offset: 1, limit: 2, ..all.clone() }, 4, &[3, 2]).await;
+    check(RunQuery { offset: 9, ..all.clone() }, 4, &[]).await;
+    check(RunQuery { order: RunOrder::Oldest, ..all.clone() }, 4, &[1, 2, 3, 4]).await;
+    check(RunQuery { order: RunOrder::Title, ..all.clone() }, 4, &[4, 2, 1, 3]).await;
+    check(RunQuery { order: RunOrder::Model, ..all.clone() }, 4, &[4, 3, 2, 1]).await;
+    check(RunQuery { order: RunOrder::Cost, ..all.clone() }, 4, &[3, 2, 4, 1]).await;
+    check(RunQuery { state: Some(RunState::Finished), ..all.clone() }, 2, &[3, 2]).await;
+    check(RunQuery { workflow: Some("other".to_owned()), ..all.clone() }, 0, &[]).await;
+    check(text("HLXI"), 2, &[3, 1]).await;
+    // Characters that are special in patterns are searched for as they are.
+    check(text("0% of_"), 1, &[4]).await;
+    check(text("%"), 1, &[4]).await;
+    check(text("' OR 1=1 --"), 0, &[]).await;
+    check(text(run_id(2).as_str()), 1, &[2]).await;
 }
 
 async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {

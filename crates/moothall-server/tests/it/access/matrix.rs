@@ -32,10 +32,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/runs/{run}/calls", "read of the run"),
     ("GET", "/api/runs/{run}/calls/{call}", "read of the run"),
     ("GET", "/api/runs/{run}/facts/{id}", "read of the run"),
+    ("GET", "/api/runs/{run}/memo", "read of the run"),
+    ("GET", "/api/runs/{run}/compare/{other}", "read of the run"),
     ("GET", "/api/runs/{run}/{export}", "read of the run"),
     ("POST", "/api/runs/{run}/cancel", "run of the run"),
     ("POST", "/api/runs/{run}/pause", "run of the run"),
     ("POST", "/api/runs/{run}/resume", "run of the run"),
+    ("POST", "/api/runs/{run}/delete", "admin of the run"),
     ("POST", "/api/runs/{run}/fork", "run of the run"),
     ("POST", "/api/runs/{run}/approve", "review of the run"),
     ("GET", "/api/runs/{run}/moves", "read of the run"),
@@ -151,6 +154,7 @@ async fn every_role_gets_the_documented_response_on_every_route() {
                     .path
                     .replace("{run}", run)
                     .replace("{token}", token.as_str())
+                    .replace("{other}", run)
                     .replace("{export}", "export.md")
                     .replace("{ticker}", "HLXI")
                     .replace("{id}", "F0:Revenue:FY2025")
@@ -210,6 +214,9 @@ async fn a_run_of_another_team_is_answered_exactly_like_a_missing_one() {
         assert_eq!(answers[0], answers[1], "{} {}", route.method, route.path);
         assert_eq!(answers[0].0.as_u16(), 404, "{} {}", route.method, route.path);
     }
+    // A foreign run cannot be compared with an own one.
+    let compared = place.get(&format!("/api/runs/{OWN_RUN}/compare/{FOREIGN_RUN}"));
+    assert_eq!(signed(compared, &admin).send().await.unwrap().status(), 404);
     // A foreign run does not appear in lists or make an id prefix ambiguous.
     let (_, south) = place.token("south", "read").await;
     let listed = signed(place.get("/api/runs"), &Some(south)).send().await.unwrap();

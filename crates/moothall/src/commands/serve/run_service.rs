@@ -377,6 +377,21 @@ impl RunService for LocalRunService {
         Box::pin(async move { self.cancel_run(row).await.map_err(|error| self.problem(error)) })
     }
 
+    fn delete(&self, row: RunRow) -> RunServiceFuture<'_, ()> {
+        Box::pin(async move {
+            // Waits for a process whose run has just ended and that still writes its results.
+            let lock = self.local.lock(&row.run_id).await;
+            let lock = lock.map_err(|error| self.problem(lock_error(error)))?;
+            self.local.store.delete_runs(std::slice::from_ref(&row.run_id)).await?;
+            drop(lock);
+            self.local.forget(&row.run_id);
+            if let Err(error) = self.local.store.reclaim_space().await {
+                tracing::warn!(%error, "the space of a deleted run was not reclaimed");
+            }
+            Ok(())
+        })
+    }
+
     fn driven(&self, rows: Vec<RunRow>) -> RunServiceFuture<'_, BTreeSet<RunId>> {
         Box::pin(async move { Ok(self.local.driven(&rows).await?) })
     }
