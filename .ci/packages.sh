@@ -5,6 +5,7 @@ mcp_check="$HOME/.cache/moothall/mcp-check"
 api_check="$HOME/.cache/moothall/api-check"
 otlp_check="$HOME/.cache/moothall/otlp-check"
 pdf_check="$HOME/.cache/moothall/pdf-check"
+package_check="$HOME/.cache/moothall/package-check"
 
 # Needed by the first steps.
 install_basic_packages() {
@@ -27,6 +28,9 @@ install_packages_and_clients() {
     command -v runc >/dev/null || missing+=(runc)
     command -v crun >/dev/null || missing+=(crun)
     command -v strace >/dev/null || missing+=(strace)
+    command -v rpmbuild >/dev/null || missing+=(rpm)
+    command -v cpio >/dev/null || missing+=(cpio)
+    command -v lintian >/dev/null || missing+=(lintian)
     command -v chromium >/dev/null || missing+=(chromium fonts-liberation)
     install_debian_packages "${missing[@]}"
     bash .ci/runsc.sh
@@ -37,6 +41,7 @@ install_packages_and_clients() {
     bash tools/mcp-check/run.sh --install-only "$mcp_check"
     bash tools/otlp-check/run.sh --install-only "$otlp_check"
     bash tools/pdf-check/run.sh --install-only "$pdf_check"
+    bash tools/package-check/run.sh --install-only "$package_check"
 }
 
 install_debian_packages() {

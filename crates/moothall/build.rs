@@ -1,4 +1,5 @@
-//! Embeds the guest agent that runs inside sandboxes, so that users install a single file.
+//! Embeds the guest agent that runs inside sandboxes, so that users install a single file, and the
+//! digests of the images of a release.
 //!
 //! `cargo xtask guest` builds the agent. A build script cannot, because the agent needs different
 //! compiler flags. This script embeds the existing binary and warns if it is missing or older than
@@ -64,6 +65,31 @@ fn main() -> Result<()> {
          pub(crate) static GUEST: Option<&[u8]> = {bytes};\n"
     );
     fs_err::write(out.join("guest_bytes.rs"), code)?;
+    write_image_digests(&out)
+}
+
+/// `MOOTHALL_IMAGE_DIGESTS` names a file with a line `SHA256  NAME` for each image of the release.
+fn write_image_digests(out: &Path) -> Result<()> {
+    say("rerun-if-env-changed=MOOTHALL_IMAGE_DIGESTS");
+    let mut rows = String::new();
+    if let Some(file) = std::env::var_os("MOOTHALL_IMAGE_DIGESTS") {
+        let file = PathBuf::from(file);
+        say(&format!("rerun-if-changed={}", file.display()));
+        for line in fs_err::read_to_string(&file)?.lines() {
+            let (digest, name) = line.split_once("  ").unwrap_or_default();
+            let is_digest = digest.len() == 64
+                && digest.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+            if !is_digest || name.is_empty() {
+                bail!("`{line}` in {} is not a digest and a name", file.display());
+            }
+            rows.push_str(&format!("    ({name:?}, {digest:?}),\n"));
+        }
+    }
+    let code = format!(
+        "/// Name and digest of each image of this release.\n\
+         static DIGESTS: &[(&str, &str)] = &[\n{rows}];\n"
+    );
+    fs_err::write(out.join("image_digests.rs"), code)?;
     Ok(())
 }
 

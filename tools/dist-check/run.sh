@@ -38,7 +38,7 @@ foreign=$(ldd moothall moothall-pdf | awk '/=>|^\t/ { print $1 }' | grep --inver
 walls=()
 if [[ -f $made/images.tar ]]; then
     echo "-- images"
-    moothall image import "$made/images.tar"
+    moothall image import --any-digest "$made/images.tar"
     moothall image verify
     echo "-- doctor"
     moothall doctor

@@ -66,6 +66,9 @@ fn make(root: &Path, folder: &Path, args: &DistArgs) -> Result<()> {
         let name = Path::new(path).file_name().context("path has no file name")?;
         fs_err::copy(root.join(path), folder.join(name))?;
     }
+    let marker =
+        concat!("{\"kind\":\"container\",\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}\n");
+    fs_err::write(folder.join("install.json"), marker)?;
     if !args.no_images {
         let (program, bundle) = (folder.join("moothall"), folder.join("images.tar"));
         let (program, bundle) = (shell::text(&program)?, shell::text(&bundle)?);

@@ -18,6 +18,7 @@ mod hits;
 mod language;
 mod leak;
 mod messages;
+mod package;
 mod race;
 mod samples;
 mod shell;
@@ -51,6 +52,8 @@ enum XtaskCommand {
     Fuzz(fuzz::FuzzArgs),
     /// Build the release package: program, images, container file, checksums
     Dist(dist::DistArgs),
+    /// Write the packages that users install (wheel, npm, deb, rpm, …), all from one binary
+    Package(package::PackageArgs),
     /// Build the agent that runs inside sandboxes, as one static file
     Guest,
     /// Run programs in sandboxes, kill their owner repeatedly, and check that nothing is left on
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         XtaskCommand::Load(length) => bench::run(&bench::BenchCommand::Load(length)),
         XtaskCommand::Fuzz(args) => fuzz::run(&args),
         XtaskCommand::Dist(args) => dist::run(&args),
+        XtaskCommand::Package(args) => package::run(&args),
         XtaskCommand::Guest => guest::run(),
         XtaskCommand::Leak(args) => leak::run(&args),
         XtaskCommand::Hits(args) => hits::run(&args),

@@ -14,6 +14,7 @@ use crate::backend::{
 };
 use crate::catalog::ModelProvider;
 use crate::connection::{causes, is_loopback};
+use crate::http_client::build_http_client;
 use crate::model_limiters::ModelLimiters;
 use crate::provider_connections::ProviderConnections;
 use crate::shared_limiter::{MinuteQuota, SharedLimiter};
@@ -56,19 +57,18 @@ enum ProxyMode {
 }
 
 fn build(proxy: ProxyMode) -> Result<Client, reqwest::Error> {
-    // Fails if another caller has installed a provider already; any provider will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(Duration::from_secs(60))
-        .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
-        // A redirect would send the API key to an address that was not configured.
-        .redirect(reqwest::redirect::Policy::none());
-    match proxy {
-        ProxyMode::Never => builder.no_proxy(),
-        ProxyMode::AsSystem => builder,
-    }
-    .build()
+    build_http_client(|builder| {
+        let builder = builder
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(Duration::from_secs(60))
+            .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
+            // A redirect would send the API key to an address that was not configured.
+            .redirect(reqwest::redirect::Policy::none());
+        match proxy {
+            ProxyMode::Never => builder.no_proxy(),
+            ProxyMode::AsSystem => builder,
+        }
+    })
 }
 
 /// A provider reached over HTTP.

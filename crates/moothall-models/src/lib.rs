@@ -12,6 +12,7 @@ mod demo;
 mod fair_slots;
 mod gateway;
 mod http;
+mod http_client;
 mod ledger;
 mod model_availability;
 mod model_limiter;
@@ -34,6 +35,7 @@ pub use crate::backend::{
 pub use crate::catalog::Catalog;
 pub use crate::demo::{DEMO_MODEL, DemoBackend};
 pub use crate::gateway::{CallReport, Gateway, GatewayOptions, RecordingMode};
+pub use crate::http_client::build_http_client;
 pub use crate::ledger::{Budget, BudgetReservation, CallCost, RunLedger, SpendTotals};
 pub use crate::provider_connections::ProviderConnections;
 pub use crate::recording::RecordingStore;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use moothall_core::RunId;
-use moothall_models::Budget;
+use moothall_models::{Budget, build_http_client};
 use reqwest::{Client, Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
@@ -165,17 +165,15 @@ impl RestateAdmin {
 
 impl NodeClient {
     fn new(url: &str) -> Result<Self, ClusterError> {
-        // Only the first call in a process installs a provider. Any provider works, so ignore the
-        // error.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(TIMEOUT)
-            .tcp_nodelay(true)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
+        let client = build_http_client(|builder| {
+            builder
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(TIMEOUT)
+                .tcp_nodelay(true)
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+        })
+        .map_err(|source| ClusterError::Unreachable { address: url.to_owned(), source })?;
         let urls = url.split(',').map(|url| url.trim().trim_end_matches('/').to_owned()).collect();
         Ok(Self { client, urls, last_node: Arc::default() })
     }

@@ -215,11 +215,23 @@ impl EdgarError {
     }
 }
 
+/// Recorded responses of EDGAR, for use without a network.
+pub trait RecordedResponses: std::fmt::Debug + Send + Sync {
+    /// The response to a request for this path (see [`EdgarFile::path`]). May block.
+    fn read(&self, path: &str) -> Option<Vec<u8>>;
+}
+
 #[derive(Debug)]
 pub struct EdgarClient {
     endpoints: EdgarEndpoints,
     cache: Option<EdgarCache>,
-    fetcher: EdgarFetcher,
+    origin: ResponseOrigin,
+}
+
+#[derive(Debug)]
+enum ResponseOrigin {
+    Http(EdgarFetcher),
+    Recording(Arc<dyn RecordedResponses>),
 }
 
 impl EdgarClient {
@@ -229,14 +241,27 @@ impl EdgarClient {
         Self {
             endpoints,
             cache: cache.map(EdgarCache::new),
-            fetcher: EdgarFetcher::new(contact, retry),
+            origin: ResponseOrigin::Http(EdgarFetcher::new(contact, retry)),
         }
+    }
+
+    /// Creates a client that reads a recording and never uses the network.
+    pub fn from_recording(recording: Arc<dyn RecordedResponses>) -> Self {
+        let origin = ResponseOrigin::Recording(recording);
+        // A recording is already on disk and needs no cache.
+        Self { endpoints: EdgarEndpoints::sec(), cache: None, origin }
     }
 
     /// Shares the SEC's rate limit with other processes.
     #[must_use]
     pub fn with_shared_limiter(self, shared_limiter: Arc<dyn SharedLimiter>) -> Self {
-        Self { fetcher: self.fetcher.with_shared_limiter(shared_limiter), ..self }
+        let origin = match self.origin {
+            ResponseOrigin::Http(fetcher) => {
+                ResponseOrigin::Http(fetcher.with_shared_limiter(shared_limiter))
+            }
+            recording @ ResponseOrigin::Recording(_) => recording,
+        };
+        Self { origin, ..self }
     }
 
     /// Returns the cached document if it is fresh enough, otherwise fetches it.
@@ -260,7 +285,10 @@ impl EdgarClient {
             );
             return Ok(cached);
         }
-        let bytes = self.fetcher.fetch(&url).await?;
+        let bytes = match &self.origin {
+            ResponseOrigin::Http(fetcher) => fetcher.fetch(&url).await?,
+            ResponseOrigin::Recording(recording) => read_recording(recording, file.path()).await?,
+        };
         let document = EdgarDocument { sha256: Sha256Hex::of(&bytes), bytes: bytes.into() };
         tracing::info!(path = file.path(), bytes = document.bytes.len(), "document fetched");
         if let Some(cache) = &self.cache {
@@ -275,6 +303,19 @@ impl EdgarClient {
         }
         Ok(document)
     }
+}
+
+async fn read_recording(
+    recording: &Arc<dyn RecordedResponses>,
+    path: String,
+) -> Result<Vec<u8>, EdgarError> {
+    let recording = Arc::clone(recording);
+    let read = tokio::task::spawn_blocking(move || recording.read(&path)).await;
+    let bytes = read.ok().flatten().ok_or(EdgarError::NotFound)?;
+    if bytes.len() > MAX_BODY_BYTES {
+        return Err(EdgarError::TooLarge);
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

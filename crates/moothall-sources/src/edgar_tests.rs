@@ -98,3 +98,19 @@ fn only_temporary_edgar_errors_are_retryable() {
     ];
     assert!(!not.iter().any(EdgarError::is_retryable));
 }
+
+#[tokio::test]
+async fn a_recording_answers_without_an_http_client_and_reports_missing_files() {
+    #[derive(Debug)]
+    struct OneFile;
+    impl RecordedResponses for OneFile {
+        fn read(&self, path: &str) -> Option<Vec<u8>> {
+            (path == "/files/company_tickers.json").then(|| b"{}".to_vec())
+        }
+    }
+    let client = EdgarClient::from_recording(Arc::new(OneFile));
+    let tickers = client.get(&EdgarFile::Tickers, CacheFreshness::Forever, 0).await.unwrap();
+    assert_eq!(&*tickers.bytes, b"{}");
+    let missing = client.get(&EdgarFile::Submissions(cik()), CacheFreshness::Forever, 0).await;
+    assert_eq!(missing, Err(EdgarError::NotFound));
+}

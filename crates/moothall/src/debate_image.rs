@@ -132,7 +132,9 @@ fn command_with(obstacle: MicrovmObstacle, missing_programs: &[&str]) -> String 
     match obstacle {
         MicrovmObstacle::Other => "moothall doctor".to_owned(),
         // Without apt the image cannot be built on this machine.
-        MicrovmObstacle::NoImage if !is_debian => "moothall image import debate.tar".to_owned(),
+        MicrovmObstacle::NoImage if !is_debian => {
+            "moothall image import moothall-images.tar".to_owned()
+        }
         MicrovmObstacle::NoImage if packages.is_empty() => "moothall image build debate".to_owned(),
         MicrovmObstacle::NoQemu if !is_debian => "moothall doctor".to_owned(),
         MicrovmObstacle::NoQemu | MicrovmObstacle::NoImage => {

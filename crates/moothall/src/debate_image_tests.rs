@@ -13,7 +13,7 @@ fn one_command_names_every_package_that_a_microvm_needs() {
     check(NoQemu, tools, "sudo apt install qemu-system-x86 mmdebstrap squashfs-tools");
     check(NoImage, tools, "sudo apt install mmdebstrap squashfs-tools");
     check(NoImage, &[], "moothall image build debate");
-    check(NoImage, &["mmdebstrap", "apt-get"], "moothall image import debate.tar");
+    check(NoImage, &["mmdebstrap", "apt-get"], "moothall image import moothall-images.tar");
     check(NoQemu, &["mmdebstrap", "apt-get"], "moothall doctor");
     check(Other, &[], "moothall doctor");
 }

@@ -12,7 +12,7 @@ use moothall_core::evidence::{Evidence, TickerTable};
 use moothall_models::SharedLimiter;
 use moothall_sources::edgar::{
     CacheFreshness, EdgarClient, EdgarEndpoints, EdgarFile, EdgarOptions, EdgarRetrySettings,
-    SecContact,
+    RecordedResponses as _, SecContact,
 };
 use moothall_sources::{
     CombinedGatherer, DocumentFolder, EvidenceGatherer, EvidenceOrigin, FilingGatherer,
@@ -22,28 +22,26 @@ use moothall_store::now_ms;
 
 use crate::config::{ConfigFileSource, ConfigOrigin, EvidenceSection, LoadedConfig};
 use crate::error::{CliError, CliExit};
+use crate::filing_recording::{BUNDLED_TICKER, FilingRecording};
 use crate::launch::RunFiles;
 use crate::pdf_sandbox::PdfSandbox;
-use crate::recording_server::{BUNDLED_TICKER, FilingRecording, RecordingServer};
 
 /// How long the cached list of companies is used.
 const TICKERS_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Sources of evidence: the SEC or a recording, the user's documents, and news. The server of a
-/// recording runs as long as this value lives.
+/// Sources of evidence: the SEC or a recording, the user's documents, and news.
 #[derive(Debug)]
 pub(crate) struct EvidenceSources {
     sources: CombinedGatherer,
     pdf: Option<Arc<PdfSandbox>>,
     /// Evidence gathered before the run was created, so the run need not gather it again.
     gathered: Mutex<Option<(GatherRequest, Evidence)>>,
-    _server: Option<RecordingServer>,
 }
 
 impl EvidenceSources {
     /// Opens the filings of a company. With `offline` they come from a recording in that directory;
     /// the fictional HLXI is built in; everything else comes from the SEC.
-    pub(crate) async fn open(
+    pub(crate) fn open(
         loaded: &LoadedConfig,
         offline: Option<&Path>,
         ticker: &str,
@@ -55,18 +53,18 @@ impl EvidenceSources {
             None => None,
         };
         match recording {
-            Some(recording) => Self::from_recording(recording).await,
+            Some(recording) => Ok(Self::from_recording(recording)),
             None => Self::from_sec(loaded, limiter),
         }
     }
 
-    fn of(sources: CombinedGatherer, server: Option<RecordingServer>) -> Self {
-        Self { sources, pdf: None, gathered: Mutex::default(), _server: server }
+    fn of(sources: CombinedGatherer) -> Self {
+        Self { sources, pdf: None, gathered: Mutex::default() }
     }
 
     /// No filings, only documents.
     pub(crate) fn none() -> Self {
-        Self::of(CombinedGatherer::default(), None)
+        Self::of(CombinedGatherer::default())
     }
 
     /// Adds the documents of a directory, without reading them yet.
@@ -97,22 +95,15 @@ impl EvidenceSources {
         }
     }
 
-    async fn from_recording(recording: FilingRecording) -> Result<Self, CliError> {
+    fn from_recording(recording: FilingRecording) -> Self {
         let name = recording.name();
         let origin = match recording {
             FilingRecording::Folder(_) => EvidenceOrigin::Recording { name },
             FilingRecording::Bundled => EvidenceOrigin::Fiction { name },
         };
-        let server = RecordingServer::start(recording).await?;
-        let client = EdgarClient::new(EdgarOptions {
-            endpoints: EdgarEndpoints::at(server.base()),
-            contact: None,
-            // A recording is already on disk and needs no cache.
-            cache: None,
-            retry: EdgarRetrySettings::default(),
-        });
+        let client = EdgarClient::from_recording(Arc::new(recording));
         let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));
-        Ok(Self::of(sources, Some(server)))
+        Self::of(sources)
     }
 
     fn sec_client(loaded: &LoadedConfig) -> Result<EdgarClient, CliError> {
@@ -141,7 +132,7 @@ impl EvidenceSources {
             EvidenceOrigin::Recording { name: section.data_url.clone() }
         };
         let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));
-        Ok(Self::of(sources, None))
+        Ok(Self::of(sources))
     }
 
     /// The companies of a recording or of the SEC, by ticker.

@@ -13,6 +13,7 @@ use moothall_core::model::FailureKind;
 use moothall_core::text::sanitize_line;
 use moothall_core::{Conclusion, Outcome, RunId, RunVerdict};
 use moothall_engine::{RunExit, RunPause};
+use moothall_models::build_http_client;
 use moothall_models::connection::is_loopback;
 use moothall_store::{RunState, now_ms};
 use reqwest::{Client, Url};
@@ -286,15 +287,15 @@ fn root(error: &reqwest::Error) -> String {
 }
 
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
-    // The first caller in the process sets the provider; a later call fails harmlessly.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .timeout(TIMEOUT)
-        .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
-        // A redirect would lead to a URL that the user did not configure.
-        .redirect(reqwest::redirect::Policy::none());
-    // Loopback servers are never reached through the system proxy.
-    if is_loopback(url) { builder.no_proxy() } else { builder }.build()
+    build_http_client(|builder| {
+        let builder = builder
+            .timeout(TIMEOUT)
+            .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
+            // A redirect would lead to a URL that the user did not configure.
+            .redirect(reqwest::redirect::Policy::none());
+        // Loopback servers are never reached through the system proxy.
+        if is_loopback(url) { builder.no_proxy() } else { builder }
+    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use moothall_models::build_http_client;
 use moothall_server::{
     OtlpProtocol, OtlpSettings, SpanLayer, TraceParent, current_trace_parent, exporter,
 };
@@ -57,8 +58,11 @@ pub(crate) fn start(cli: &Cli) -> Result<(), CliError> {
         return Ok(());
     };
     let failed = "cannot set up the export of traces";
-    let (layer, exporter) =
-        exporter(settings).map_err(|error| CliError::failed(failed).with_source(error))?;
+    let client = build_http_client(|builder| {
+        builder.timeout(settings.timeout).redirect(reqwest::redirect::Policy::none())
+    })
+    .map_err(|error| CliError::failed(failed).with_source(error))?;
+    let (layer, exporter) = exporter(settings, client);
     let runtime = RuntimeBuilder::new_current_thread()
         .enable_all()
         .build()

@@ -112,15 +112,25 @@ impl ImageStore {
         Ok(())
     }
 
-    /// Unpacks a bundle. Each image is verified against its digest before it is tagged; the first
-    /// mismatch stops the import, and nothing of that image is kept.
-    pub fn import(&self, from: impl Read) -> Result<Vec<BundleEntry>, SandboxError> {
+    /// Unpacks a bundle if all of its images are accepted. Each image is verified against its digest
+    /// before it is tagged; the first mismatch stops the import, and nothing of that image is kept.
+    pub fn import(
+        &self,
+        from: impl Read,
+        is_accepted: impl Fn(&BundleEntry) -> bool,
+    ) -> Result<Vec<BundleEntry>, SandboxError> {
         let mut archive = Archive::new(from);
         let unreadable = |error: io::Error| broken(&error.to_string());
         let mut entries = archive.entries().map_err(unreadable)?;
         let first =
             entries.next().ok_or_else(|| broken("the file is empty"))?.map_err(unreadable)?;
         let list = read_list(first)?;
+        if let Some(image) = list.images.iter().find(|image| !is_accepted(image)) {
+            return Err(SandboxError::Image {
+                image: image.name.clone(),
+                problem: format!("unexpected digest {}", image.sha256),
+            });
+        }
         let work = WorkFolder::new(&self.folder.join(BUILDING))?;
         let mut next = entries.next().transpose().map_err(unreadable)?;
         for image in &list.images {

@@ -27,12 +27,12 @@ fn importing_a_bundle_gives_the_same_image() {
     assert_eq!(bytes, packed(&fixture));
     let (_folder, store) = empty();
     let image = BundleEntry { name: "python".to_owned(), sha256: fixture.sha256 };
-    assert_eq!(store.import(&*bytes).unwrap(), [image]);
+    assert_eq!(store.import(&*bytes, |_| true).unwrap(), [image]);
     assert_eq!(store.verify("python").unwrap(), []);
     let (here, there) = (fixture.store.find("python").unwrap(), store.find("python").unwrap());
     assert_eq!((here.sha256, here.packages), (there.sha256, there.packages));
     // Import again over the existing image.
-    store.import(&*bytes).unwrap();
+    store.import(&*bytes, |_| true).unwrap();
     assert_eq!(store.verify("python").unwrap(), []);
 }
 
@@ -55,7 +55,7 @@ fn a_flipped_byte_in_a_bundle_is_harmless_or_detected() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1;
         let (_folder, store) = empty();
-        match store.import(&*flipped) {
+        match store.import(&*flipped, |_| true) {
             Ok(_) => assert_eq!(store.verify("python").unwrap(), [], "{at}"),
             Err(_) => {
                 found += 1;
@@ -72,7 +72,7 @@ fn importing_a_truncated_bundle_leaves_nothing_behind() {
     // A tar archive ends with two empty blocks and is complete without them.
     for end in (0..bytes.len() - 1024).step_by(509) {
         let (_folder, store) = empty();
-        store.import(&bytes[..end]).unwrap_err();
+        store.import(&bytes[..end], |_| true).unwrap_err();
         assert!(is_empty(&store), "{end}");
     }
 }
@@ -96,7 +96,7 @@ fn with(fixture: &Fixture, add: impl FnOnce(&mut Builder<Vec<u8>>, &Path)) -> Ve
 fn check_refused(add: impl FnOnce(&mut Builder<Vec<u8>>, &Path), expected: &str) {
     let bytes = with(&Fixture::new(), add);
     let (_folder, store) = empty();
-    let error = store.import(&*bytes).unwrap_err();
+    let error = store.import(&*bytes, |_| true).unwrap_err();
     assert_eq!(error.to_string(), expected);
     assert!(is_empty(&store));
 }
@@ -149,7 +149,7 @@ fn an_unexpected_entry_in_a_bundle_is_refused() {
 #[test]
 fn a_file_that_is_not_a_bundle_is_reported_as_such() {
     let (_folder, store) = empty();
-    let why = |bytes: &[u8]| match store.import(bytes).unwrap_err() {
+    let why = |bytes: &[u8]| match store.import(bytes, |_| true).unwrap_err() {
         SandboxError::Host { what, source } => format!("{what}: {source}"),
         other => panic!("{other:?}"),
     };
@@ -158,4 +158,15 @@ fn a_file_that_is_not_a_bundle_is_reported_as_such() {
     append(&mut archive, Path::new("readme"), 0o644, 2, &b"hi"[..]).unwrap();
     let other = archive.into_inner().unwrap();
     assert_eq!(why(&other), "cannot read the bundle: not an image bundle");
+}
+
+#[test]
+fn a_bundle_with_an_unexpected_digest_is_refused_before_anything_is_unpacked() {
+    let fixture = Fixture::new();
+    let bytes = packed(&fixture);
+    let (_folder, store) = empty();
+    let error = store.import(&*bytes, |image| image.sha256 != fixture.sha256).unwrap_err();
+    let expected = format!("image `python`: unexpected digest {}", fixture.sha256);
+    assert_eq!(error.to_string(), expected);
+    assert!(!store.folder().exists());
 }

@@ -68,6 +68,12 @@ pub struct DoctorResponse {
     pub class: Option<IsolationClass>,
     /// Available sandbox images.
     pub images: Vec<String>,
+    /// Images that were made for another version of the program and should be replaced.
+    pub outdated_images: Vec<String>,
+    /// Version of the program.
+    pub version: String,
+    /// How the program was installed, such as `wheel` or `deb`.
+    pub installed_as: String,
     /// Agents on this machine that can edit files without going through drafts.
     pub ways_around: Vec<DraftBypassRow>,
     /// Where runs are stored.

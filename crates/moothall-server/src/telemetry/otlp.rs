@@ -66,22 +66,13 @@ pub struct SpanExporter {
     lost: Arc<AtomicU64>,
 }
 
-/// Creates a layer that collects spans and an exporter that sends them.
-///
-/// # Errors
-///
-/// Fails if the HTTP client cannot be created.
-pub fn exporter(settings: OtlpSettings) -> Result<(SpanLayer, SpanExporter), reqwest::Error> {
+/// Creates a layer that collects spans and an exporter that sends them with this client, which
+/// should not follow redirects.
+pub fn exporter(settings: OtlpSettings, client: reqwest::Client) -> (SpanLayer, SpanExporter) {
     let (sender, receiver) = mpsc::channel(MAX_QUEUED_SPANS);
-    // Fails if the process already has a provider; any provider is fine.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder()
-        .timeout(settings.timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        .build()?;
     let lost = Arc::<AtomicU64>::default();
     let layer = SpanLayer::exporting(sender, Arc::clone(&lost));
-    Ok((layer, SpanExporter { receiver, client, settings, lost }))
+    (layer, SpanExporter { receiver, client, settings, lost })
 }
 
 /// Why a request to the collector failed.

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
-use moothall_models::SharedLimiter;
 use moothall_models::connection::{causes, is_loopback};
+use moothall_models::{SharedLimiter, build_http_client};
 use reqwest::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, Response, StatusCode, Url};
 
@@ -110,14 +110,14 @@ impl EdgarFetcher {
 }
 
 fn build(loopback: bool) -> Result<Client, reqwest::Error> {
-    // Fails if another caller has installed a provider already; any provider will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(Duration::from_secs(60))
-        // EDGAR documents do not move, so a redirect is never followed.
-        .redirect(reqwest::redirect::Policy::none());
-    if loopback { builder.no_proxy() } else { builder }.build()
+    build_http_client(|builder| {
+        let builder = builder
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(Duration::from_secs(60))
+            // EDGAR documents do not move, so a redirect is never followed.
+            .redirect(reqwest::redirect::Policy::none());
+        if loopback { builder.no_proxy() } else { builder }
+    })
 }
 
 async fn exchange(request: reqwest::RequestBuilder) -> Result<Vec<u8>, FetchFailure> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use moothall_core::evidence::news::MAX_NEWS_BYTES;
+use moothall_models::build_http_client;
 use moothall_models::connection::is_loopback;
 use reqwest::header::USER_AGENT;
 use reqwest::{Client, Response, Url, redirect};
@@ -39,15 +40,14 @@ pub(crate) async fn fetch(address: &str) -> Result<Vec<u8>, String> {
 }
 
 fn build(here: bool) -> Result<Client, reqwest::Error> {
-    // Fails if another caller has installed a provider already; any provider will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder().connect_timeout(CONNECT_TIMEOUT);
-    match here {
-        // A loopback server must not redirect elsewhere and needs no proxy.
-        true => builder.no_proxy().redirect(redirect::Policy::none()),
-        false => builder.https_only(true).redirect(redirect::Policy::limited(MAX_REDIRECTS)),
-    }
-    .build()
+    build_http_client(|builder| {
+        let builder = builder.connect_timeout(CONNECT_TIMEOUT);
+        match here {
+            // A loopback server must not redirect elsewhere and needs no proxy.
+            true => builder.no_proxy().redirect(redirect::Policy::none()),
+            false => builder.https_only(true).redirect(redirect::Policy::limited(MAX_REDIRECTS)),
+        }
+    })
 }
 
 /// Does not preallocate from `Content-Length`, which is untrusted.

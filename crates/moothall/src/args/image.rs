@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use moothall_core::Sha256Hex;
 
 const BUILD_HELP: &str = "\
 Images are built from Debian packages on this machine, without privileges: mmdebstrap downloads,
@@ -34,10 +35,12 @@ Examples:
 
 const IMPORT_HELP: &str = "\
 The file is untrusted: an image is installed only after every byte has been compared with its
-digest. Compare the digest itself with the one you expect.
+digest. The digest itself must be expected: a release contains the digests of its images, and for
+other images you pass the digest that `moothall image export` printed.
 
 Examples:
-  moothall image import images.tar
+  moothall image import moothall-images.tar         # images of this release
+  moothall image import debate.tar --digest SHA256  # an image from another machine
   zstd --decompress --stdout images.tar.zst | moothall image import -";
 
 #[derive(Debug, Subcommand)]
@@ -114,7 +117,17 @@ pub(crate) struct ImageImportArgs {
     /// File to import, or `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Accept an image with this digest (repeatable)
+    #[arg(long, value_name = "SHA256", value_parser = parse_digest)]
+    pub(crate) digest: Vec<Sha256Hex>,
+    /// Accept all images in the file, for a file that you trust as much as this program
+    #[arg(long, conflicts_with = "digest")]
+    pub(crate) any_digest: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn parse_digest(text: &str) -> Result<Sha256Hex, &'static str> {
+    Sha256Hex::parse(text).ok_or("not 64 lowercase hexadecimal digits")
 }

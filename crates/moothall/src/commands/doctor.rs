@@ -1,4 +1,5 @@
-//! `moothall doctor`: tests how well each sandbox of this machine isolates programs.
+//! `moothall doctor`: shows the installed version and tests how well each sandbox of this machine
+//! isolates programs.
 
 mod mcp_clients;
 
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::text::sanitize_line;
+use moothall_sandbox::image::{ImageListing, ImageRecipe};
 use moothall_sandbox::{
     EngineName, ProbeReport, ProbedEngine, SandboxError, SandboxHost, choose, version_warning,
 };
@@ -19,6 +21,7 @@ use crate::args::{DoctorArgs, GlobalArgs};
 use crate::config::{self, LoadedConfig};
 use crate::database::DatabaseConfig;
 use crate::error::{CliError, CliExit};
+use crate::installation::Installation;
 use crate::isolation;
 use crate::logging;
 use crate::run_store::{self, FILE_NAME};
@@ -151,6 +154,9 @@ pub(crate) struct DoctorResults {
     checked: Vec<EngineCheck>,
     chosen: Option<ProbedEngine>,
     images: Vec<String>,
+    /// Images made from another recipe than the one in this program.
+    outdated_images: Vec<String>,
+    installation: Installation,
     draft_bypasses: Vec<DraftBypass>,
     run_location: RunLocation,
     problems: Vec<DoctorProblem>,
@@ -176,7 +182,15 @@ impl DoctorResults {
     }
 
     fn text(&self) -> String {
-        let mut text = table(&self.checked, self.chosen.as_ref(), &self.images);
+        let mut text = format!("{}\n\n", self.installation);
+        text.push_str(&table(&self.checked, self.chosen.as_ref(), &self.images));
+        for name in &self.outdated_images {
+            let _ = writeln!(
+                text,
+                "{YELLOW}image {name} was made for another version of moothall{YELLOW:#}\n\
+                 hint: replace it with `moothall image build {name}`, or import the one of this release"
+            );
+        }
         text.push_str(&self.run_location.line());
         for DoctorProblem { part, message, error } in &self.problems {
             let message = sanitize_line(message);
@@ -200,6 +214,9 @@ impl DoctorResults {
             chosen: chosen.map(|report| report.engine.to_string()),
             class: chosen.map(|report| report.class),
             images: self.images.clone(),
+            outdated_images: self.outdated_images.clone(),
+            version: self.installation.version().to_owned(),
+            installed_as: self.installation.kind().to_owned(),
             ways_around: draft_bypasses.collect(),
             runs: self.run_location.row(),
         }
@@ -250,6 +267,7 @@ pub(crate) async fn examine(
         .map_err(|error| problems.push(DoctorProblem::new("host", error)))
         .ok();
     let mut images = Vec::new();
+    let mut outdated_images = Vec::new();
     let mut has_image = false;
     if let Some(host) = &host {
         match host.images().find(IMAGE) {
@@ -259,7 +277,11 @@ pub(crate) async fn examine(
             }
         }
         match host.images().list() {
-            Ok(found) => images.extend(found.into_iter().map(|image| image.name)),
+            Ok(found) => {
+                let outdated = found.iter().filter(|listing| is_outdated(listing));
+                outdated_images.extend(outdated.map(|listing| listing.name.clone()));
+                images.extend(found.into_iter().map(|image| image.name));
+            }
             Err(error) => problems.push(DoctorProblem::of_sandbox("images", error)),
         }
     }
@@ -290,10 +312,19 @@ pub(crate) async fn examine(
         checked,
         chosen,
         images,
+        outdated_images,
+        installation: Installation::of_this_program(),
         draft_bypasses: draft_bypasses(loaded),
         run_location,
         problems,
     }
+}
+
+/// Whether an image was made from another recipe than the one in this program. The agent is not
+/// part of an image, so images of other versions with the same recipe fit.
+fn is_outdated(listing: &ImageListing) -> bool {
+    let recipe = ImageRecipe::named(&listing.name).and_then(|recipe| recipe.hash());
+    matches!((&listing.image, recipe), (Ok(image), Ok(recipe)) if image.recipe != recipe)
 }
 
 async fn check(

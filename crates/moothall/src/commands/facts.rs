@@ -96,7 +96,7 @@ pub(crate) async fn gather_evidence(
     let mut filings = match request.source {
         EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
-            EvidenceSources::open(loaded, offline, &request.ticker, None).await?
+            EvidenceSources::open(loaded, offline, &request.ticker, None)?
         }
     };
     if let Some(folder) = files {

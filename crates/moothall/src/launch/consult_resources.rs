@@ -75,7 +75,7 @@ async fn evidence(
         EvidenceSource::Files => EvidenceSources::none(),
         EvidenceSource::Filings | EvidenceSource::Synthetic => {
             let (offline, limiter) = (settings.offline.as_deref(), context.limiter.clone());
-            EvidenceSources::open(loaded, offline, &gather.ticker, limiter).await?
+            EvidenceSources::open(loaded, offline, &gather.ticker, limiter)?
         }
     };
     let pdf = || {

@@ -17,9 +17,13 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     {
         assert!(ran.stdout.contains(part), "{part} in {ran}");
     }
+    let version = env!("CARGO_PKG_VERSION");
+    let first = format!("moothall {version}, built from source: /");
+    assert!(ran.stdout.starts_with(&first), "{ran}");
     let ran = world.run(&["doctor", "--json"]);
     assert_eq!(ran.code, Some(4), "{ran}");
     let report = ran.json();
+    assert_eq!((&report["version"], &report["installed_as"]), (&version.into(), &"source".into()));
     let names: Vec<_> =
         report["engines"].as_array().unwrap().iter().map(|row| &row["engine"]).collect();
     assert_eq!(names, ENGINES);

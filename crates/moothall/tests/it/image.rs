@@ -46,3 +46,39 @@ fn building_an_unknown_image_lists_the_available_ones() {
         "error: image `rust`: unknown image; available images: debate, python, documents, data\n";
     assert_eq!(ran.stderr, expected);
 }
+
+/// A bundle that lists one image without its files.
+fn bundle(digest: &str) -> Vec<u8> {
+    let list = format!(r#"{{"format":1,"images":[{{"name":"debate","sha256":"{digest}"}}]}}"#);
+    let mut archive = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(list.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, "bundle.json", list.as_bytes()).unwrap();
+    archive.into_inner().unwrap()
+}
+
+#[test]
+fn an_image_with_an_unexpected_digest_is_not_imported() {
+    let world = World::new();
+    let digest = "ab".repeat(32);
+    let bundle = bundle(&digest);
+    let refused = world.run_with_input(&["image", "import", "-"], &bundle);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused}");
+    let expected = format!(
+        "error: image `debate`: unexpected digest {digest}\nhint: if the machine that exported it printed the same digest, pass `--digest {digest}`\n"
+    );
+    assert_eq!(refused.stderr, expected);
+    let other = "cd".repeat(32);
+    let refused = world.run_with_input(&["image", "import", "-", "--digest", &other], &bundle);
+    assert_eq!(refused.stderr, expected);
+    // With the digest, the import reaches the missing files.
+    for more in [&["--digest", &digest][..], &["--any-digest"]] {
+        let line = [&["image", "import", "-"][..], more].concat();
+        let refused = world.run_with_input(&line, &bundle);
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(!refused.stderr.contains("unexpected digest"), "{refused}");
+    }
+    let invalid = world.run_with_input(&["image", "import", "-", "--digest", "ab"], &bundle);
+    assert!(invalid.stderr.contains("not 64 lowercase hexadecimal digits"), "{invalid}");
+}

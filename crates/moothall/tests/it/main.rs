@@ -6,6 +6,7 @@ mod access;
 mod ask;
 mod backup;
 mod calls;
+mod certificates;
 mod chaos;
 mod committee;
 mod config;

@@ -45,7 +45,8 @@ async fn model_calls_are_in_the_trace_of_their_request_without_any_text() {
         resource: Vec::new(),
         timeout: std::time::Duration::from_secs(10),
     };
-    let (spans, exporter) = exporter(settings).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (spans, exporter) = exporter(settings, reqwest::Client::new());
     // The test runs on one thread, so this subscriber receives all spans.
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
     let place = Place::new(AccessMode::Everyone).await;

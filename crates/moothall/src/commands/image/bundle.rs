@@ -1,5 +1,6 @@
 //! `moothall image export` and `import`: saves images to one file and loads them.
 
+use std::cell::Cell;
 use std::io::{self, BufReader, BufWriter, IsTerminal as _, Read, Write as _};
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use tempfile::NamedTempFile;
 use super::image_error;
 use crate::args::image::{ImageExportArgs, ImageImportArgs};
 use crate::error::{CliError, CliExit};
+use crate::release_images;
 use crate::terminal::{self, GREEN};
 use crate::work_progress::WorkProgress;
 
@@ -64,11 +66,28 @@ pub(crate) fn import(store: &ImageStore, args: &ImageImportArgs) -> anyhow::Resu
     let progress = WorkProgress::start("importing images", args.json);
     let bytes = args.file.metadata().map_or(0, |file| file.len());
     progress.step_bytes("importing images", bytes);
-    let imported = store.import(progress.counted(from));
+    let unexpected = Cell::new(None);
+    let is_accepted = |image: &BundleEntry| {
+        let is_expected = args.any_digest
+            || args.digest.contains(&image.sha256)
+            || release_images::digest_of(&image.name) == Some(image.sha256);
+        if !is_expected {
+            unexpected.set(Some(image.sha256));
+        }
+        is_expected
+    };
+    let imported = store.import(progress.counted(from), is_accepted);
     drop(progress);
     let images = imported.map_err(|error| {
-        image_error(error)
-            .with_hint("if the bundle is damaged, create it again with `moothall image export`")
+        let hint = match unexpected.get() {
+            Some(digest) => format!(
+                "if the machine that exported it printed the same digest, pass `--digest {digest}`"
+            ),
+            None => {
+                "if the bundle is damaged, create it again with `moothall image export`".to_owned()
+            }
+        };
+        image_error(error).with_hint(hint)
     })?;
     print_images(&images, args.json, "imported and verified")
 }
