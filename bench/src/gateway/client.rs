@@ -125,7 +125,7 @@ impl Caller {
                 body: encoded.body,
             });
         }
-        let keys = [("openai".to_owned(), ApiKey::new("sk-bench".to_owned()))].into();
+        let keys = [("openai".to_owned(), ApiKey::new("sk-bench".to_owned()).into())].into();
         let gateway = Gateway::new(GatewayOptions {
             catalog,
             keys,

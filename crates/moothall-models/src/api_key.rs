@@ -54,18 +54,19 @@ impl ApiKey {
         clean
     }
 
-    /// Like [`Self::remove_from`], for streamed text: takes the safe part out of `pending` and
-    /// leaves what may be the start of the secret.
-    pub(crate) fn take_harmless(&self, pending: &mut String) -> String {
+    /// Replaces every whole occurrence.
+    pub(crate) fn replace_in(&self, text: &str) -> String {
+        text.replace(self.expose(), "***")
+    }
+
+    /// The length of the longest start of the secret that `text` ends with.
+    pub(crate) fn start_at_end_of(&self, text: &str) -> usize {
         let secret = self.expose();
         if secret.len() < MIN_KEY_BYTES {
-            return std::mem::take(pending);
+            return 0;
         }
-        let mut clean = pending.replace(secret, "***");
         let beginnings = (1..secret.len()).rev().filter_map(|length| secret.get(..length));
-        let held = beginnings.into_iter().find(|start| clean.ends_with(start)).map_or(0, str::len);
-        *pending = clean.split_off(clean.len() - held);
-        clean
+        beginnings.into_iter().find(|start| text.ends_with(start)).map_or(0, str::len)
     }
 
     /// Whether `text` contains the secret. Faster than removing it, and usually false.

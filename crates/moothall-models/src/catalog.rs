@@ -1,18 +1,22 @@
 //! The catalog of providers and models, including user-defined ones.
 
+mod address;
 mod catalog_file;
 mod price;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use moothall_core::model::ModelName;
 
+use self::address::AddressTemplate;
 pub use self::catalog_file::{CatalogError, SchemaForm};
 use self::catalog_file::{CatalogFile, ModelRow, ProviderRow};
 pub use self::price::{ModelPrices, TokenPrice};
-use crate::settings::{ProviderSettings, WireFormat};
+use crate::settings::{AuthScheme, ProviderSettings, WireFormat};
+use crate::wire;
 
 const BUILT_IN: &str = include_str!("catalog/catalog.toml");
 
@@ -39,6 +43,15 @@ pub struct ModelProvider {
     pub wire: WireFormat,
     /// The base of its API paths.
     pub base_url: String,
+    /// The setting without which the address is incomplete, such as `resource`.
+    pub missing: Option<&'static str>,
+    /// The region of its servers, for AWS signatures.
+    pub region: Option<String>,
+    /// How the API key is sent.
+    pub auth: AuthScheme,
+    /// Appended to the base URL for the cheapest request that needs a valid key.
+    pub key_test_path: Option<String>,
+    pub connection: ConnectionOptions,
     /// Whether the user set the address. A key is then sent if there is one, but not required.
     pub own_address: bool,
     /// Environment variables for its API key, in order of preference.
@@ -53,11 +66,24 @@ pub struct ModelProvider {
     pub max_tokens_field: String,
     /// Whether cache breakpoints are set in message parts, for the OpenAI API format.
     pub cache_control_in_parts: bool,
+    /// Whether usage in a stream must be requested, for the OpenAI API format.
+    pub stream_options: bool,
     pub limits: ProviderLimits,
     /// Time limit of one attempt.
     pub timeout: Duration,
     /// What the user states about its models.
     pub stated: StatedModel,
+    template: AddressTemplate,
+}
+
+/// How requests to a provider differ from those of its API format. Without secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConnectionOptions {
+    pub headers: BTreeMap<String, String>,
+    pub query: BTreeMap<String, String>,
+    /// Certificates that are trusted in addition to those of the system.
+    pub ca_file: Option<PathBuf>,
+    pub proxy: Option<String>,
 }
 
 /// Properties of a provider's models that the user has set. They replace those of the catalog.
@@ -208,10 +234,16 @@ impl ModelProvider {
     fn from_row(name: &str, row: ProviderRow) -> Result<Self, CatalogError> {
         let concurrent = NonZeroU32::new(row.concurrent.unwrap_or(DEFAULT_CONCURRENT))
             .ok_or_else(|| CatalogError::Zero(name.to_owned()))?;
+        let template = AddressTemplate::new(name, &row.base_url, row.region)?;
         Ok(Self {
             name: name.to_owned(),
             wire: row.wire,
-            base_url: catalog_file::checked_address(name, &row.base_url)?,
+            base_url: template.address(),
+            missing: template.missing(),
+            region: template.region().map(str::to_owned),
+            auth: row.auth.unwrap_or_else(|| wire::endpoint(row.wire).auth),
+            key_test_path: row.key_test_path,
+            connection: ConnectionOptions::default(),
             own_address: false,
             key_env: row.key_env,
             default_model: row.default_model,
@@ -219,6 +251,7 @@ impl ModelProvider {
             schema: row.schema,
             max_tokens_field: row.max_tokens_field,
             cache_control_in_parts: row.cache_control_in_parts,
+            stream_options: row.stream_options,
             limits: ProviderLimits {
                 requests_per_minute: None,
                 tokens_per_minute: None,
@@ -226,6 +259,7 @@ impl ModelProvider {
             },
             timeout: row.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs),
             stated: StatedModel::default(),
+            template,
         })
     }
 
@@ -235,6 +269,11 @@ impl ModelProvider {
             name: name.to_owned(),
             wire: WireFormat::OpenAiChat,
             base_url: base_url.to_owned(),
+            missing: None,
+            region: None,
+            auth: AuthScheme::Bearer,
+            key_test_path: Some("/models".to_owned()),
+            connection: ConnectionOptions::default(),
             own_address: true,
             key_env: vec![key_variable_of(name)],
             default_model: None,
@@ -242,6 +281,7 @@ impl ModelProvider {
             schema: SchemaForm::Full,
             max_tokens_field: catalog_file::MAX_TOKENS.to_owned(),
             cache_control_in_parts: false,
+            stream_options: true,
             limits: ProviderLimits {
                 requests_per_minute: None,
                 tokens_per_minute: None,
@@ -249,20 +289,37 @@ impl ModelProvider {
             },
             timeout: DEFAULT_TIMEOUT,
             stated: StatedModel::default(),
+            template: AddressTemplate::default(),
         }
     }
 
     fn apply(&mut self, own: &ProviderSettings) -> Result<(), CatalogError> {
+        self.template.set(&self.name, own)?;
+        self.base_url = self.template.address_or(&self.base_url);
+        self.missing = self.template.missing();
         if let Some(base_url) = &own.base_url {
             self.base_url = catalog_file::checked_address(&self.name, base_url)?;
-            self.own_address = true;
-            // A compatible server may enforce more or less than the original; all of them accept
-            // the full form.
-            self.schema = SchemaForm::Full;
+            self.missing = None;
+            // Customers of some providers have their own addresses; it is the same service.
+            if !self.template.has_parts() {
+                self.own_address = true;
+                // A compatible server may enforce more or less than the original; all of them
+                // accept the full form.
+                self.schema = SchemaForm::Full;
+            }
         }
+        self.region = self.template.region().map(str::to_owned);
         if let Some(wire) = own.wire {
             self.wire = wire;
+            self.auth = wire::endpoint(wire).auth;
         }
+        self.auth = own.auth.unwrap_or(self.auth);
+        self.connection = ConnectionOptions {
+            headers: own.headers.clone(),
+            query: own.query.clone(),
+            ca_file: own.ca_file.clone(),
+            proxy: own.proxy.clone(),
+        };
         if let Some(key_env) = &own.key_env {
             self.key_env = vec![key_env.clone()];
         }
@@ -288,6 +345,11 @@ impl ModelProvider {
             },
         };
         Ok(())
+    }
+
+    /// Whether customers name the models themselves, so that the catalog cannot list them.
+    pub fn has_deployments(&self) -> bool {
+        self.template.has_resource()
     }
 
     /// Whether calls fail without an API key.

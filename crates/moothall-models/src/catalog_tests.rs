@@ -25,10 +25,27 @@ fn configured(name: &str, settings: ProviderSettings) -> Result<Catalog, Catalog
 }
 
 #[test]
-fn the_built_in_table_lists_six_providers_and_its_date() {
+fn the_built_in_table_lists_the_providers_and_its_date() {
     let catalog = built_in();
     let names: Vec<_> = catalog.providers().map(|provider| provider.name.as_str()).collect();
-    assert_eq!(names, ["anthropic", "google", "groq", "ollama", "openai", "openrouter"]);
+    assert_eq!(
+        names,
+        [
+            "anthropic",
+            "azure",
+            "bedrock",
+            "bedrock-claude",
+            "google",
+            "groq",
+            "lmstudio",
+            "mistral",
+            "ollama",
+            "openai",
+            "openrouter",
+            "vertex",
+            "vllm"
+        ]
+    );
     assert_eq!(catalog.dated().len(), "2026-11-15".len());
 }
 
@@ -36,7 +53,12 @@ fn the_built_in_table_lists_six_providers_and_its_date() {
 fn every_default_model_is_listed_with_its_limits_and_its_price() {
     let catalog = built_in();
     for provider in catalog.providers() {
-        let model = format!("{}/{}", provider.name, provider.default_model.as_ref().unwrap());
+        let Some(default_model) = &provider.default_model else {
+            // The user's own servers and deployments have names that only the user knows.
+            assert!(provider.free || provider.has_deployments(), "{}", provider.name);
+            continue;
+        };
+        let model = format!("{}/{default_model}", provider.name);
         let card = card(&catalog, &model);
         assert!(card.listed && card.context.is_some() && card.max_output.is_some(), "{model}");
         assert_eq!(card.prices.unwrap().is_free(), provider.free, "{model}");
@@ -147,6 +169,11 @@ fn rows_of_the_user_may_add_a_provider() {
         wire: WireFormat::OpenAiChat,
         // Without the trailing slash, because paths start with one.
         base_url: "https://lab.example/v1".to_owned(),
+        missing: None,
+        region: None,
+        auth: AuthScheme::Bearer,
+        key_test_path: None,
+        connection: ConnectionOptions::default(),
         own_address: false,
         key_env: Vec::new(),
         default_model: None,
@@ -154,6 +181,7 @@ fn rows_of_the_user_may_add_a_provider() {
         schema: SchemaForm::Full,
         max_tokens_field: "max_tokens".to_owned(),
         cache_control_in_parts: false,
+        stream_options: true,
         limits: ProviderLimits {
             requests_per_minute: None,
             tokens_per_minute: None,
@@ -161,6 +189,7 @@ fn rows_of_the_user_may_add_a_provider() {
         },
         timeout: Duration::from_secs(5),
         stated: StatedModel::default(),
+        template: AddressTemplate::new("lab", "https://lab.example/v1/", None).unwrap(),
     };
     assert_eq!(catalog.provider("lab"), Some(&expected));
 }
@@ -283,6 +312,11 @@ fn a_new_provider_needs_only_an_address() {
         name: "lab".to_owned(),
         wire: WireFormat::OpenAiChat,
         base_url: "https://lab.example/v1".to_owned(),
+        missing: None,
+        region: None,
+        auth: AuthScheme::Bearer,
+        key_test_path: Some("/models".to_owned()),
+        connection: ConnectionOptions::default(),
         own_address: true,
         key_env: vec!["LAB_API_KEY".to_owned()],
         default_model: None,
@@ -290,6 +324,7 @@ fn a_new_provider_needs_only_an_address() {
         schema: SchemaForm::Full,
         max_tokens_field: "max_tokens".to_owned(),
         cache_control_in_parts: false,
+        stream_options: true,
         limits: ProviderLimits {
             requests_per_minute: None,
             tokens_per_minute: None,
@@ -297,6 +332,7 @@ fn a_new_provider_needs_only_an_address() {
         },
         timeout: Duration::from_secs(180),
         stated: StatedModel::default(),
+        template: AddressTemplate::default(),
     };
     assert_eq!(catalog.provider("lab"), Some(&expected));
     assert_eq!(
@@ -339,14 +375,89 @@ fn a_provider_base_url_must_be_a_plain_http_url() {
     {
         check_address(
             text,
-            Err(
-                "it contains a user name or password; set API keys in the environment or a key file",
-            ),
+            Err("it contains a user name or password; set API keys with `moothall key set`"),
         );
     }
     for text in ["https://lab.example?key=1", "https://lab.example/v1?", "https://lab.example/#a"] {
         check_address(text, Err("it contains a query or fragment"));
     }
+}
+
+#[track_caller]
+fn check_template(name: &str, settings: ProviderSettings, expected: (&str, Option<&str>)) {
+    let catalog = configured(name, settings).unwrap();
+    let provider = catalog.provider(name).unwrap();
+    assert_eq!((provider.base_url.as_str(), provider.missing), expected);
+    // It is the same service at every address, so the key is always needed.
+    assert!(provider.needs_key());
+    assert_eq!(provider.schema, built_in().provider(name).unwrap().schema);
+}
+
+#[test]
+fn an_address_with_parts_is_completed_by_settings() {
+    let text = |text: &str| Some(text.to_owned());
+    let settings = ProviderSettings::default;
+    let azure = "https://{resource}.openai.azure.com/openai/v1";
+    check_template("azure", settings(), (azure, Some("resource")));
+    check_template(
+        "azure",
+        ProviderSettings { resource: text("acme-eu"), ..settings() },
+        ("https://acme-eu.openai.azure.com/openai/v1", None),
+    );
+    let own = "https://acme.example/openai/deployments/gpt";
+    check_template("azure", ProviderSettings { base_url: text(own), ..settings() }, (own, None));
+    check_template(
+        "vertex",
+        ProviderSettings { project: text("acme-1"), region: text("europe-west4"), ..settings() },
+        (
+            "https://europe-west4-aiplatform.googleapis.com/v1/projects/acme-1/locations/europe-west4/endpoints/openapi",
+            None,
+        ),
+    );
+    let bedrock =
+        |region: &str| format!("https://bedrock-runtime.{region}.amazonaws.com/openai/v1");
+    check_template("bedrock", settings(), (&bedrock("us-east-1"), None));
+    let settings = ProviderSettings { region: text("eu-central-1"), ..settings() };
+    check_template("bedrock", settings.clone(), (&bedrock("eu-central-1"), None));
+    let catalog = configured("bedrock", settings).unwrap();
+    assert_eq!(catalog.provider("bedrock").unwrap().region.as_deref(), Some("eu-central-1"));
+}
+
+#[test]
+fn a_part_of_an_address_cannot_lead_to_another_host() {
+    for resource in ["evil.example/", "a.b", "a@b", "a b", "", "a\nb", "{region}", "ä"] {
+        let settings =
+            ProviderSettings { resource: Some(resource.to_owned()), ..ProviderSettings::default() };
+        let error = configured("azure", settings).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`resource` of provider `azure` is not a name: use letters, digits and `-`",
+            "{resource}"
+        );
+    }
+}
+
+#[test]
+fn connection_settings_reach_the_provider() {
+    let pair = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    let settings = ProviderSettings {
+        auth: Some(AuthScheme::ApiKey),
+        headers: pair("x-team", "research"),
+        query: pair("api-version", "1"),
+        ca_file: Some("ca.pem".into()),
+        proxy: Some("http://proxy.example:3128".to_owned()),
+        ..ProviderSettings::default()
+    };
+    let catalog = configured("openai", settings).unwrap();
+    let provider = catalog.provider("openai").unwrap();
+    assert_eq!(provider.auth, AuthScheme::ApiKey);
+    let expected = ConnectionOptions {
+        headers: pair("x-team", "research"),
+        query: pair("api-version", "1"),
+        ca_file: Some("ca.pem".into()),
+        proxy: Some("http://proxy.example:3128".to_owned()),
+    };
+    assert_eq!(provider.connection, expected);
 }
 
 #[test]

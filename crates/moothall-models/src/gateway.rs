@@ -14,11 +14,11 @@ use moothall_core::model::{
 };
 use moothall_core::receipt::EffectTiming;
 
-use crate::api_key::ApiKey;
 use crate::backend::{BillingRisk, FailedAttempt, ModelAttempt, ModelBackend, ReplyListener};
 use crate::catalog::{Catalog, ModelCard};
 use crate::demo::DemoBackend;
 use crate::http::HttpBackend;
+use crate::key_supply::ProviderSecrets;
 use crate::ledger::{BudgetReservation, CallCost, RunLedger};
 use crate::model_limiter::MAX_PAUSE;
 use crate::provider_connections::ProviderConnections;
@@ -34,8 +34,8 @@ const MIN_DELAY: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct GatewayOptions {
     pub catalog: Catalog,
-    /// API keys by provider.
-    pub keys: BTreeMap<String, ApiKey>,
+    /// API keys and secret headers by provider.
+    pub keys: BTreeMap<String, ProviderSecrets>,
     pub retry: RetrySettings,
     pub recording: RecordingMode,
     /// Shared by all gateways of the process.
@@ -91,7 +91,7 @@ impl Gateway {
         for provider in catalog.providers() {
             let backend = HttpBackend::new(
                 provider.clone(),
-                keys.remove(&provider.name),
+                keys.remove(&provider.name).unwrap_or_default(),
                 &connections,
                 shared_limiter.clone(),
             );

@@ -1,29 +1,35 @@
 //! The HTTP backend of model providers.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::model::{FailureKind, ModelFailure};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, ClientBuilder, Response, Url};
 
-use crate::api_key::ApiKey;
 use crate::backend::{
     AnswerFuture, BackendReply, BillingRisk, FailedAttempt, ModelAttempt, ModelBackend,
     ReplyListener,
 };
-use crate::catalog::ModelProvider;
+use crate::catalog::{ConnectionOptions, ModelProvider};
 use crate::connection::{causes, is_loopback};
 use crate::http_client::build_http_client;
+use crate::key_supply::{ProviderSecrets, SentSecrets};
 use crate::model_limiters::ModelLimiters;
 use crate::provider_connections::ProviderConnections;
+use crate::request_target::{RequestHeaders, RequestTarget};
 use crate::shared_limiter::{MinuteQuota, SharedLimiter};
-use crate::wire::{self, EncodedRequest, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
+use crate::wire::{self, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Size limit of an error response.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Size limit of a file with certificates. Those of a whole system have about 250 KB.
+const MAX_CA_BYTES: u64 = 4 << 20;
 
 /// HTTP clients shared by all providers. Built on first use, because loading the system's
 /// certificates takes milliseconds that a run without a provider should not spend.
@@ -31,9 +37,41 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub(crate) struct HttpClients {
     direct: OnceLock<Result<Client, String>>,
     by_proxy: OnceLock<Result<Client, String>>,
+    /// Clients with own certificates or an own proxy.
+    special: Mutex<BTreeMap<SpecialClient, Client>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SpecialClient {
+    ca_file: Option<PathBuf>,
+    proxy: Option<String>,
+    is_loopback: bool,
 }
 
 impl HttpClients {
+    pub(crate) fn for_provider(
+        &self,
+        options: &ConnectionOptions,
+        url: &Url,
+    ) -> Result<Client, ModelFailure> {
+        if options.ca_file.is_none() && options.proxy.is_none() {
+            return self.for_address(url).cloned();
+        }
+        let special = SpecialClient {
+            ca_file: options.ca_file.clone(),
+            proxy: options.proxy.clone(),
+            is_loopback: is_loopback(url),
+        };
+        let mut clients = self.special.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&special) {
+            return Ok(client.clone());
+        }
+        let client = build_special(&special)
+            .map_err(|detail| ModelFailure::new(FailureKind::BadRequest, detail))?;
+        clients.insert(special, client.clone());
+        Ok(client)
+    }
+
     /// Loopback servers are never reached through the system's proxy.
     fn for_address(&self, url: &Url) -> Result<&Client, ModelFailure> {
         let (cell, proxy) = if is_loopback(url) {
@@ -58,12 +96,7 @@ enum ProxyMode {
 
 fn build(proxy: ProxyMode) -> Result<Client, reqwest::Error> {
     build_http_client(|builder| {
-        let builder = builder
-            .connect_timeout(CONNECT_TIMEOUT)
-            .pool_idle_timeout(Duration::from_secs(60))
-            .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
-            // A redirect would send the API key to an address that was not configured.
-            .redirect(reqwest::redirect::Policy::none());
+        let builder = with_defaults(builder);
         match proxy {
             ProxyMode::Never => builder.no_proxy(),
             ProxyMode::AsSystem => builder,
@@ -71,34 +104,77 @@ fn build(proxy: ProxyMode) -> Result<Client, reqwest::Error> {
     })
 }
 
+fn build_special(special: &SpecialClient) -> Result<Client, String> {
+    let proxy = special.proxy.as_ref().map(reqwest::Proxy::all).transpose();
+    let proxy = proxy.map_err(|_| "invalid `proxy`".to_owned())?;
+    let certificates = special.ca_file.as_deref().map(read_certificates).transpose()?;
+    let client = build_http_client(|builder| {
+        let mut builder = with_defaults(builder);
+        if let Some(proxy) = &proxy {
+            // Without the variables that exclude hosts from the system's proxy.
+            builder = builder.no_proxy().proxy(proxy.clone());
+        } else if special.is_loopback {
+            builder = builder.no_proxy();
+        }
+        match &certificates {
+            Some(certificates) => builder.tls_certs_merge(certificates.clone()),
+            None => builder,
+        }
+    });
+    client.map_err(|error| format!("cannot create an HTTP client: {}", causes(&error)))
+}
+
+fn read_certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+    let problem = |cause: &str| format!("cannot use `ca_file` {}: {cause}", path.display());
+    let size = fs_err::metadata(path).map_err(|error| problem(&error.kind().to_string()))?.len();
+    if size > MAX_CA_BYTES {
+        return Err(problem("it is too large"));
+    }
+    let pem = fs_err::read(path).map_err(|error| problem(&error.kind().to_string()))?;
+    match reqwest::Certificate::from_pem_bundle(&pem) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(problem("it contains no certificate in PEM format")),
+    }
+}
+
+fn with_defaults(builder: ClientBuilder) -> ClientBuilder {
+    builder
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_idle_timeout(Duration::from_secs(60))
+        .user_agent(concat!("moothall/", env!("CARGO_PKG_VERSION")))
+        // A redirect would send the API key to an address that was not configured.
+        .redirect(reqwest::redirect::Policy::none())
+}
+
 /// A provider reached over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpBackend {
     provider: ModelProvider,
-    key: Option<ApiKey>,
     clients: Arc<HttpClients>,
     limiters: Arc<ModelLimiters>,
     shared_limiter: Option<Arc<dyn SharedLimiter>>,
-    /// URL and headers, the same for every call; or the reason no call can be made.
+    /// Where calls are sent, or the reason no call can be made.
     target: Result<RequestTarget, ModelFailure>,
 }
 
-#[derive(Debug)]
-struct RequestTarget {
-    url: Url,
-    headers: HeaderMap,
+/// What an attempt sends, and where.
+struct OutgoingCall<'a> {
+    target: &'a RequestTarget,
+    client: Client,
+    timeout: Duration,
 }
 
 impl HttpBackend {
     pub(crate) fn new(
         provider: ModelProvider,
-        key: Option<ApiKey>,
+        secrets: ProviderSecrets,
         connections: &ProviderConnections,
         shared_limiter: Option<Arc<dyn SharedLimiter>>,
     ) -> Self {
         let (clients, limiters) = (connections.clients(), connections.limiters(&provider));
-        let target = RequestTarget::new(&provider, key.as_ref());
-        Self { provider, key, clients, limiters, shared_limiter, target }
+        let path = wire::endpoint(provider.wire).path;
+        let target = RequestTarget::new(&provider, path, secrets);
+        Self { provider, clients, limiters, shared_limiter, target }
     }
 
     async fn try_once(&self, call: ModelAttempt<'_>) -> Result<BackendReply, FailedAttempt> {
@@ -139,23 +215,27 @@ impl HttpBackend {
         // longer than some timeouts.
         let delivery =
             if call.listener.is_some() { ReplyDelivery::Streamed } else { ReplyDelivery::Whole };
-        let encoded =
-            wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled)?;
+        let encode = || wire::encode(&self.provider, call.card, request, delivery);
+        let encoded = encode().map_err(unbilled)?;
         let window = encoded.window;
-        let outgoing = self.outgoing(encoded).map_err(unbilled)?;
         let timeout = request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
+        let outgoing = self.outgoing(timeout).map_err(unbilled)?;
+        let headers = outgoing.target.headers("POST", &encoded.body).await.map_err(unbilled)?;
+        let (mut secrets, key) = (headers.secrets.clone(), headers.key.clone());
         call.reservation.mark_sent();
-        let exchange = self.exchange(outgoing, call.listener);
-        let outcome = match tokio::time::timeout(timeout, exchange).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(FailedAttempt {
-                failure: ModelFailure::new(
-                    FailureKind::TimedOut,
-                    format!("no complete reply within {timeout:?}"),
-                ),
-                bill: BillingRisk::Possible,
-            }),
-        };
+        let mut listener = call.listener;
+        let reborrowed = listener.as_mut().map(|one| &mut **one as &mut dyn ReplyListener);
+        let mut outcome = self.exchange_in_time(&outgoing, headers, encoded.body, reborrowed).await;
+        // Access tokens expire. A rejected request is not billed, so a second one with a new key
+        // belongs to the same attempt.
+        if let (Some(key), true) = (&key, is_key_rejected(&outcome)) {
+            let body = encode().map_err(unbilled)?.body;
+            if let Some(headers) = outgoing.target.headers_after(key, "POST", &body).await {
+                secrets = headers.secrets.clone();
+                let reborrowed = listener.as_mut().map(|one| &mut **one as &mut dyn ReplyListener);
+                outcome = self.exchange_in_time(&outgoing, headers, body, reborrowed).await;
+            }
+        }
         match &outcome {
             Ok(_) => permit.succeeded(),
             Err(failed) if failed.failure.kind.is_throttling() => {
@@ -164,23 +244,48 @@ impl HttpBackend {
             Err(_) => drop(permit),
         }
         match outcome {
-            Ok(answer) => Ok(BackendReply { answer: self.answer_without_key(answer), window }),
-            Err(failed) => Err(self.without_key(failed)),
+            Ok(answer) => Ok(BackendReply { answer: without_secrets(answer, &secrets), window }),
+            Err(mut failed) => {
+                failed.failure.detail = secrets.remove_from(&failed.failure.detail);
+                Err(failed)
+            }
         }
     }
 
-    fn outgoing(&self, encoded: EncodedRequest) -> Result<RequestBuilder, ModelFailure> {
-        let RequestTarget { url, headers } = self.target.as_ref().map_err(Clone::clone)?;
-        let client = self.clients.for_address(url)?;
-        Ok(client.post(url.clone()).headers(headers.clone()).body(encoded.body))
+    fn outgoing(&self, timeout: Duration) -> Result<OutgoingCall<'_>, ModelFailure> {
+        let target = self.target.as_ref().map_err(Clone::clone)?;
+        let client = self.clients.for_provider(&self.provider.connection, &target.url)?;
+        Ok(OutgoingCall { target, client, timeout })
+    }
+
+    async fn exchange_in_time(
+        &self,
+        outgoing: &OutgoingCall<'_>,
+        headers: RequestHeaders,
+        body: Vec<u8>,
+        listener: Option<&mut dyn ReplyListener>,
+    ) -> Result<RawReply, FailedAttempt> {
+        let timeout = outgoing.timeout;
+        let exchange = self.exchange(outgoing, headers, body, listener);
+        tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| {
+            let detail = format!("no complete reply within {timeout:?}");
+            Err(FailedAttempt {
+                failure: ModelFailure::new(FailureKind::TimedOut, detail),
+                bill: BillingRisk::Possible,
+            })
+        })
     }
 
     async fn exchange(
         &self,
-        outgoing: RequestBuilder,
+        outgoing: &OutgoingCall<'_>,
+        headers: RequestHeaders,
+        body: Vec<u8>,
         listener: Option<&mut dyn ReplyListener>,
     ) -> Result<RawReply, FailedAttempt> {
-        let response = outgoing.send().await.map_err(|error| {
+        let RequestHeaders { headers, secrets, .. } = headers;
+        let request = outgoing.client.post(outgoing.target.url.clone()).headers(headers).body(body);
+        let response = request.send().await.map_err(|error| {
             let bill = if error.is_connect() { BillingRisk::None } else { BillingRisk::Possible };
             FailedAttempt {
                 failure: ModelFailure::new(FailureKind::Transport, causes(&error)),
@@ -188,7 +293,7 @@ impl HttpBackend {
             }
         })?;
         match (listener, response.status().is_success()) {
-            (Some(listener), true) => self.read_stream(response, listener).await,
+            (Some(listener), true) => self.read_stream(response, &secrets, listener).await,
             (_, _) => self.read_whole(response).await,
         }
     }
@@ -220,12 +325,13 @@ impl HttpBackend {
     async fn read_stream(
         &self,
         mut response: Response,
+        secrets: &SentSecrets,
         listener: &mut dyn ReplyListener,
     ) -> Result<RawReply, FailedAttempt> {
         let possible =
             |failure: ModelFailure| FailedAttempt { failure, bill: BillingRisk::Possible };
         let mut decoder = StreamDecoder::new(self.provider.wire);
-        let mut redactor = KeyRedactor { key: self.key.as_ref(), pending: String::new(), listener };
+        let mut redactor = KeyRedactor { secrets, pending: String::new(), listener };
         let answer = loop {
             match response.chunk().await {
                 Ok(Some(piece)) => {
@@ -242,39 +348,39 @@ impl HttpBackend {
         redactor.end();
         Ok(answer)
     }
-
-    fn without_key(&self, mut failed: FailedAttempt) -> FailedAttempt {
-        if let Some(key) = &self.key {
-            failed.failure.detail = key.remove_from(&failed.failure.detail);
-        }
-        failed
-    }
-
-    /// Removes the API key if a server echoes it, because replies are stored and displayed.
-    fn answer_without_key(&self, mut answer: RawReply) -> RawReply {
-        if let Some(key) = &self.key {
-            for text in std::iter::once(&mut answer.text).chain(&mut answer.model) {
-                if key.is_in(text) {
-                    *text = key.remove_from(text);
-                }
-            }
-        }
-        answer
-    }
 }
 
-/// Forwards text with the API key removed, even if the key is split across chunks.
+/// Whether the provider rejected the key, which may have expired.
+fn is_key_rejected(outcome: &Result<RawReply, FailedAttempt>) -> bool {
+    outcome.as_ref().is_err_and(|failed| {
+        failed.failure.kind == FailureKind::Auth && matches!(failed.failure.status, Some(401 | 403))
+    })
+}
+
+/// Removes secrets that a server echoes, because replies are stored and displayed.
+fn without_secrets(mut answer: RawReply, secrets: &SentSecrets) -> RawReply {
+    for text in std::iter::once(&mut answer.text).chain(&mut answer.model) {
+        if secrets.are_in(text) {
+            *text = secrets.remove_from(text);
+        }
+    }
+    answer
+}
+
+/// Forwards text with secrets removed, even if one is split across chunks.
 struct KeyRedactor<'a> {
-    key: Option<&'a ApiKey>,
+    secrets: &'a SentSecrets,
     pending: String,
     listener: &'a mut dyn ReplyListener,
 }
 
 impl KeyRedactor<'_> {
     fn text(&mut self, text: &str) {
-        let Some(key) = self.key else { return self.listener.text(text) };
+        if self.secrets.is_empty() {
+            return self.listener.text(text);
+        }
         self.pending.push_str(text);
-        let harmless = key.take_harmless(&mut self.pending);
+        let harmless = self.secrets.take_harmless(&mut self.pending);
         if !harmless.is_empty() {
             self.listener.text(&harmless);
         }
@@ -288,53 +394,16 @@ impl KeyRedactor<'_> {
     }
 }
 
-impl RequestTarget {
-    fn new(provider: &ModelProvider, key: Option<&ApiKey>) -> Result<Self, ModelFailure> {
-        let endpoint = wire::endpoint(provider.wire);
-        let address = format!("{}{}", provider.base_url, endpoint.path);
-        let url = Url::parse(&address).map_err(|error| {
-            ModelFailure::new(FailureKind::BadRequest, format!("invalid base URL: {error}"))
-        })?;
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, value) in endpoint.headers {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        match key {
-            Some(key) => {
-                let name = HeaderName::from_static(endpoint.key_header);
-                headers.insert(name, key_value(endpoint.key_prefix, key, &url)?);
-            }
-            None if provider.needs_key() => {
-                let (name, wanted) = (&provider.name, provider.key_env.join(" or "));
-                let detail = format!("no API key for {name}: set {wanted}");
-                return Err(ModelFailure::new(FailureKind::Auth, detail));
-            }
-            None => {}
-        }
-        Ok(Self { url, headers })
-    }
-}
-
-fn key_value(prefix: &str, key: &ApiKey, url: &Url) -> Result<HeaderValue, ModelFailure> {
-    if url.scheme() == "http" && !is_loopback(url) {
-        let detail = "an API key is never sent over plain http to another machine; use https";
-        return Err(ModelFailure::new(FailureKind::Auth, detail));
-    }
-    let mut value = HeaderValue::try_from(format!("{prefix}{}", key.expose())).map_err(|_| {
-        ModelFailure::new(FailureKind::Auth, "the API key contains invalid characters")
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
 impl ModelBackend for HttpBackend {
     fn answer<'a>(&'a self, call: ModelAttempt<'a>) -> AnswerFuture<'a> {
         Box::pin(self.try_once(call))
     }
 }
 
-async fn read_body(mut response: Response, longest: usize) -> Result<Vec<u8>, ModelFailure> {
+pub(crate) async fn read_body(
+    mut response: Response,
+    longest: usize,
+) -> Result<Vec<u8>, ModelFailure> {
     let mut body = Vec::new();
     while let Some(piece) = response
         .chunk()

@@ -3,6 +3,7 @@
 //! Only the binary reads files and the environment; it fills in these structs. The field docs are
 //! printed in the reference manual, so write them for users who edit `moothall.toml`.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,15 +16,28 @@ use serde::{Deserialize, Serialize};
 /// Connection and rate limits of one provider.
 ///
 /// All fields are optional and replace the values of a built-in provider. A new `NAME` needs only a
-/// `base_url`. API keys are never set here.
+/// `base_url`. API keys are never set here: see `moothall key set`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
     /// Base URL of the provider's API, such as `"http://127.0.0.1:8080/v1"`. Must not contain a
-    /// user name, a password or a query; set API keys with `key_env` or `key_file`.
+    /// user name, a password or a query; set API keys with `moothall key set`, and query parameters
+    /// with `query`.
     pub base_url: Option<String>,
+    /// Your resource, for a provider whose address contains it: `azure`, where the address is
+    /// `https://RESOURCE.openai.azure.com/openai/v1`.
+    pub resource: Option<String>,
+    /// Your project, for a provider whose address contains it: `vertex`.
+    pub project: Option<String>,
+    /// Region of the provider's servers, such as `"eu-central-1"`: `bedrock`, `bedrock-claude` and
+    /// `vertex`. It is also the region of AWS signatures.
+    pub region: Option<String>,
     /// API format of the provider. Defaults to `openai-chat` for providers that are not built in.
     pub wire: Option<WireFormat>,
+    /// How the API key is sent: `bearer` in the header `authorization`, `x-api-key` or `api-key` in
+    /// the header of that name, `aws` as an AWS signature (or as `bearer` if the key is an Amazon
+    /// Bedrock API key).
+    pub auth: Option<AuthScheme>,
     /// Name of the environment variable that contains the API key, such as `"LAB_API_KEY"`; never
     /// the key itself. Defaults to the provider's usual variable, such as `OPENAI_API_KEY`; for a
     /// new provider, its name followed by `_API_KEY`.
@@ -32,6 +46,16 @@ pub struct ProviderSettings {
     /// 600`). A relative path is resolved against the folder of the configuration file.
     #[schemars(extend("x-type" = "path"))]
     pub key_file: Option<PathBuf>,
+    /// Command that prints the API key, such as `"op read op://Private/OpenAI/key"`. It is split
+    /// into words and started without a shell, when the key is first needed and again when the
+    /// provider rejects the key. A `moothall.toml` in the working directory cannot set it.
+    pub key_command: Option<String>,
+    /// Run `key_command` and `header_command` with `sh -c` instead of splitting them into words.
+    pub key_command_shell: Option<bool>,
+    /// Time limit of `key_command` and `header_command`, such as `"10s"`. 30 seconds if not set.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "Option<String>", extend("x-type" = "duration"))]
+    pub key_command_timeout: Option<Duration>,
     /// Maximum requests per minute for each model of this provider.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Maximum tokens sent and received per minute for each model of this provider.
@@ -56,6 +80,44 @@ pub struct ProviderSettings {
     #[serde(with = "dollars_option")]
     #[schemars(with = "Option<String>", extend("x-type" = "dollars"))]
     pub price_output: Option<MicroUsd>,
+    /// File with certificates in PEM format that are trusted for this provider, in addition to those
+    /// of the system. A relative path is resolved against the folder of the configuration file.
+    #[schemars(extend("x-type" = "path"))]
+    pub ca_file: Option<PathBuf>,
+    /// Proxy for this provider, such as `"http://proxy.example.com:3128"`. Must not contain a
+    /// password; a proxy that needs one goes into the variable `HTTPS_PROXY`. If not set, the proxy
+    /// of the system is used, and none for a server on this machine.
+    pub proxy: Option<String>,
+    /// Headers added to every request, by name. Never a secret: use `header_env` or
+    /// `header_command`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Secret headers, by name: the environment variable that contains the value, such as
+    /// `"GATEWAY_TOKEN"`. A `moothall.toml` in the working directory cannot set it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_env: BTreeMap<String, String>,
+    /// Secret headers, by name: the command that prints the value, like `key_command`. A
+    /// `moothall.toml` in the working directory cannot set it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_command: BTreeMap<String, String>,
+    /// Query parameters added to every request, by name, such as `api-version`. Never a secret.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+}
+
+/// How an API key is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthScheme {
+    /// `authorization: Bearer KEY`.
+    Bearer,
+    /// `x-api-key: KEY`.
+    XApiKey,
+    /// `api-key: KEY`.
+    ApiKey,
+    /// A signature made with AWS credentials, or `authorization: Bearer KEY` for an Amazon Bedrock
+    /// API key.
+    Aws,
 }
 
 /// The API format of a provider.

@@ -27,6 +27,10 @@ fn an_empty_section_is_the_default() {
     );
 }
 
+fn pair(name: &str, value: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), value.to_owned())])
+}
+
 #[test]
 fn every_provider_setting_is_read_and_written_back() {
     check(
@@ -44,6 +48,19 @@ fn every_provider_setting_is_read_and_written_back() {
         max_output = 2048
         price_input = "0.20"
         price_output = "0.80"
+        resource = "acme"
+        project = "acme-1"
+        region = "eu-west-1"
+        auth = "api-key"
+        key_command = "op read a"
+        key_command_shell = true
+        key_command_timeout = "10s"
+        ca_file = "ca.pem"
+        proxy = "http://proxy.example:3128"
+        headers = { x-team = "research" }
+        header_env = { x-token = "TOKEN" }
+        header_command = { x-other = "print" }
+        query = { api-version = "1" }
         "#,
         Some(ProviderSettings {
             base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
@@ -59,6 +76,19 @@ fn every_provider_setting_is_read_and_written_back() {
             max_output: NonZeroU32::new(2048),
             price_input: Some(MicroUsd::new(200_000)),
             price_output: Some(MicroUsd::new(800_000)),
+            resource: Some("acme".to_owned()),
+            project: Some("acme-1".to_owned()),
+            region: Some("eu-west-1".to_owned()),
+            auth: Some(AuthScheme::ApiKey),
+            key_command: Some("op read a".to_owned()),
+            key_command_shell: Some(true),
+            key_command_timeout: Some(Duration::from_secs(10)),
+            ca_file: Some("ca.pem".into()),
+            proxy: Some("http://proxy.example:3128".to_owned()),
+            headers: pair("x-team", "research"),
+            header_env: pair("x-token", "TOKEN"),
+            header_command: pair("x-other", "print"),
+            query: pair("api-version", "1"),
         }),
     );
 }

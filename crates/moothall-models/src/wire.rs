@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::framing::MessageFramer;
 use crate::catalog::{ModelCard, ModelProvider};
-use crate::settings::WireFormat;
+use crate::settings::{AuthScheme, WireFormat};
 
 pub use self::failure::retry_after_ms;
 
@@ -33,27 +33,19 @@ pub struct ApiEndpoint {
     /// Appended to the provider's base URL.
     pub path: &'static str,
     pub headers: &'static [(&'static str, &'static str)],
-    /// The header for the API key.
-    pub key_header: &'static str,
-    /// The text before the key in that header.
-    pub key_prefix: &'static str,
+    /// How the API key is sent, unless the provider has its own way.
+    pub auth: AuthScheme,
 }
 
 pub fn endpoint(wire: WireFormat) -> ApiEndpoint {
-    let bearer = |path| ApiEndpoint {
-        path,
-        headers: &[],
-        key_header: "authorization",
-        key_prefix: "Bearer ",
-    };
+    let bearer = |path| ApiEndpoint { path, headers: &[], auth: AuthScheme::Bearer };
     match wire {
         WireFormat::OpenAiChat => bearer("/chat/completions"),
         WireFormat::OllamaChat => bearer("/api/chat"),
         WireFormat::AnthropicMessages => ApiEndpoint {
             path: "/messages",
             headers: &[("anthropic-version", "2023-06-01")],
-            key_header: "x-api-key",
-            key_prefix: "",
+            auth: AuthScheme::XApiKey,
         },
     }
 }

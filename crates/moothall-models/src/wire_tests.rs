@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::catalog::{Catalog, ModelPrices, SchemaForm};
+use crate::settings::AuthScheme;
 
 const SCORE: &str = r##"{
     "type": "object",
@@ -236,11 +237,8 @@ fn strict_decoding_is_demanded_only_where_every_field_is_required() {
 
 #[test]
 fn each_wire_format_has_its_own_key_header() {
-    let places = WIRES.map(|wire| (endpoint(wire).key_header, endpoint(wire).key_prefix));
-    assert_eq!(
-        places,
-        [("authorization", "Bearer "), ("x-api-key", ""), ("authorization", "Bearer ")]
-    );
+    let schemes = WIRES.map(|wire| endpoint(wire).auth);
+    assert_eq!(schemes, [AuthScheme::Bearer, AuthScheme::XApiKey, AuthScheme::Bearer]);
 }
 
 #[track_caller]

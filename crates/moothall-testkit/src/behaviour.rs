@@ -154,6 +154,17 @@ pub enum ProviderFault {
     },
     /// No response until the client disconnects.
     Hang,
+    /// Exactly this response, such as one from a vendor's documentation.
+    Verbatim(VerbatimResponse),
+}
+
+/// A complete response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerbatimResponse {
+    pub status: u16,
+    pub content_type: &'static str,
+    pub retry_after: Option<RetryAfter>,
+    pub body: Vec<u8>,
 }
 
 /// When a rate-limited client may retry, in each of the formats that providers use.

@@ -38,6 +38,7 @@
 //! | [`ProviderFault::HtmlBody`] | 200, `text/html` | the same | yes |
 //! | [`ProviderFault::MidStreamError`] | like [`ProviderFault::ServerError`], not billed | first delta, error event, clean end | yes |
 //! | [`ProviderFault::SlowDrip`] | the whole body in small pieces | all events in small pieces, split anywhere | yes |
+//! | [`ProviderFault::Verbatim`] | the given response | the same | no |
 //! | [`ProviderFault::Hang`] | nothing until the client disconnects | the same | no |
 //!
 //! An error in the *reply* is not a [`ProviderFault`] but a property of the [`FakeReply`], and can be
@@ -86,7 +87,7 @@ mod request;
 mod response;
 mod stats;
 
-pub use behaviour::{ProviderBehaviour, ProviderFault, RetryAfter};
+pub use behaviour::{ProviderBehaviour, ProviderFault, RetryAfter, VerbatimResponse};
 pub use call::ProviderCall;
 pub use protocol::ProviderProtocol;
 pub use provider::FakeProvider;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    behaviour::{ProviderBehaviour, ProviderFault},
+    behaviour::{ProviderBehaviour, ProviderFault, VerbatimResponse},
     call::ProviderCall,
     error_response::ErrorResponse,
     protocol::{ProviderProtocol, write_json},
@@ -67,6 +67,9 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &ProviderBehaviour) -> Prov
                 bill: None,
             });
         }
+        Some(ProviderFault::Verbatim(response)) => {
+            return ProviderResponse::Deliver(verbatim(call, response));
+        }
         _ => {}
     }
     if let Some(problem) = fault.and_then(|fault| problem(call, fault)) {
@@ -104,6 +107,23 @@ pub(crate) fn answer(call: &ProviderCall, behaviour: &ProviderBehaviour) -> Prov
         reported: reported_usage(call, fault, reply_content.usage),
     });
     ProviderResponse::Deliver(delivery)
+}
+
+fn verbatim(call: &ProviderCall, response: &VerbatimResponse) -> ResponseDelivery {
+    let retry_after = response.retry_after.map(|retry_after| retry_after.header());
+    let head = ResponseHead {
+        status: response.status,
+        content_type: response.content_type,
+        length: BodyLength::Known(response.body.len()),
+        retry_after: retry_after.as_deref(),
+    };
+    ResponseDelivery {
+        head: head.render(call.wire, &request_id(call.number)),
+        body: response.body.clone(),
+        drip: None,
+        ending: ConnectionEnd::KeepAlive,
+        bill: None,
+    }
 }
 
 /// An error response, also used for requests that are not model calls and have no number.
@@ -161,6 +181,7 @@ fn problem(call: &ProviderCall, fault: &ProviderFault) -> Option<ErrorResponse> 
         | ProviderFault::InvalidJson
         | ProviderFault::HtmlBody
         | ProviderFault::SlowDrip { .. }
+        | ProviderFault::Verbatim(_)
         | ProviderFault::Hang => None,
     }
 }

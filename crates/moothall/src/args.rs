@@ -14,6 +14,7 @@ mod evidence;
 mod fork;
 pub(crate) mod image;
 mod init;
+mod key;
 mod mcp;
 mod moves;
 mod overview;
@@ -54,6 +55,7 @@ pub(crate) use self::evidence::{
 };
 pub(crate) use self::fork::{ForkArgs, ForkSetting};
 pub(crate) use self::init::InitArgs;
+pub(crate) use self::key::{KeyCommand, SetKeyArgs, TestKeyArgs};
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
 pub(crate) use self::moves::{MoveEditArg, MovesArgs};
 pub(crate) use self::overview::{all_commands, command};
@@ -126,6 +128,9 @@ pub(crate) enum CliCommand {
     Demo(DemoArgs),
     /// Set up a model and a contact interactively, and run a demo
     Init(InitArgs),
+    /// Store, list, test and remove API keys
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Start the web UI and the HTTP API
     Serve(ServeArgs),
     /// Execute runs for a Restate cluster, alongside other workers

@@ -24,6 +24,7 @@ mod facts;
 mod failure;
 mod image;
 mod init;
+mod key;
 mod login;
 mod mcp;
 mod models;
@@ -66,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
     match command {
         CliCommand::Demo(args) => demo::run(&global, &args),
         CliCommand::Init(args) => init::run(&global, &args),
+        CliCommand::Key(command) => key::run(&global, &command),
         CliCommand::Serve(args) => serve::run(&global, &args),
         CliCommand::Worker(args) => worker::run(&global, &args),
         CliCommand::Login(args) => login::run(&global, &args),

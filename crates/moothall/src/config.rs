@@ -59,8 +59,9 @@ pub struct Config {
     pub budget: BudgetSection,
     /// Retries after temporary failures.
     pub retry: RetrySettings,
-    /// Providers by name: settings of a built-in provider (`anthropic`, `openai`, `google`, `groq`,
-    /// `openrouter`, `ollama`), or a new provider with its `base_url`. Names consist of lower-case
+    /// Providers by name: settings of a built-in provider (`anthropic`, `azure`, `bedrock`,
+    /// `bedrock-claude`, `google`, `groq`, `lmstudio`, `mistral`, `ollama`, `openai`, `openrouter`,
+    /// `vertex`, `vllm`), or a new provider with its `base_url`. Names consist of lower-case
     /// letters, digits, `-` and `_`.
     pub provider: BTreeMap<String, ProviderSettings>,
     /// Isolation of untrusted programs. A `moothall.toml` in the working directory can only make it

@@ -1,6 +1,6 @@
 //! Builds a model gateway from the configuration: catalog, API keys, default model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +18,13 @@ use crate::debate_image::ProgressNotice;
 use crate::error::CliError;
 use crate::keys::{ApiKeyring, KeySource};
 use crate::process_resources;
+
+/// Settings of a provider that start programs or read secrets. An untrusted file cannot set them.
+const TRUSTED_ONLY: [&str; 3] = ["key_command", "header_command", "header_env"];
+
+/// Settings of a provider that decide where a key is sent.
+const REDIRECTING: [&str; 7] =
+    ["resource", "project", "region", "headers", "query", "ca_file", "proxy"];
 
 /// The default provider.
 const DEFAULT_PROVIDER: &str = "anthropic";
@@ -63,6 +70,7 @@ impl CommandContext {
             &loaded.locations.keys_file(),
             &catalog,
             &config.provider,
+            &untrusted_providers(&loaded),
         )?;
         let config_file = config_file.map(Path::to_owned);
         let connections = process_resources::connections();
@@ -84,7 +92,10 @@ impl CommandContext {
         if let Some(configured) = &self.loaded.resolved.config.model {
             return parse_models(configured);
         }
-        let with_keys: Vec<&str> = self.keys.providers().collect();
+        let has_address = |name: &&str| {
+            self.catalog.provider(name).is_some_and(|provider| provider.missing.is_none())
+        };
+        let with_keys: Vec<&str> = self.keys.selecting_providers().filter(has_address).collect();
         match with_keys.as_slice() {
             [] => Err(CliError::usage("no model is selected and no API key is set")
                 .with_hint(format!(
@@ -164,9 +175,7 @@ impl CommandContext {
             .providers()
             .filter(|provider| self.refuse_redirected_key(provider).is_ok());
         let keys: BTreeMap<_, _> = checked
-            .filter_map(|provider| {
-                Some((provider.name.clone(), self.keys.get(&provider.name)?.clone()))
-            })
+            .map(|provider| (provider.name.clone(), self.keys.secrets(&provider.name)))
             .collect();
         let retry = self.loaded.resolved.config.retry.clone();
         let (catalog, connections) = (self.catalog.clone(), self.connections.clone());
@@ -178,18 +187,36 @@ impl CommandContext {
     }
 
     fn check_reachable(&self, model: &ModelName) -> Result<(), CliError> {
-        let name = model.provider();
-        let provider = self.known_provider(name)?;
+        let provider = self.known_provider(model.provider())?;
+        self.check_provider(provider)
+    }
+
+    /// Rejects a provider that cannot be called with these settings and keys.
+    pub(crate) fn check_provider(&self, provider: &ModelProvider) -> Result<(), CliError> {
+        let name = provider.name.as_str();
+        // First, because untrusted settings are the reason for a missing key.
+        self.refuse_redirected_key(provider)?;
+        if let Some(missing) = provider.missing {
+            return Err(CliError::usage(format!("the address of {name} is incomplete")).with_hint(
+                format!(
+                    "set `{missing}` in [provider.{name}] of moothall.toml: {}",
+                    provider.base_url
+                ),
+            ));
+        }
+        if let Some(problem) = self.keys.problem(name) {
+            return Err(CliError::usage(problem).with_code(ErrorCode::KeyMissing));
+        }
         if provider.needs_key() && self.keys.get(name).is_none() {
             let hint = self.keys.hint(name).unwrap_or("set its environment variable");
             return Err(CliError::usage(format!("no API key for {name}"))
                 .with_hint(format!("{hint}; or try `--model demo`, which needs no key"))
                 .with_code(ErrorCode::KeyMissing));
         }
-        self.refuse_redirected_key(provider)
+        Ok(())
     }
 
-    fn known_provider(&self, name: &str) -> Result<&ModelProvider, CliError> {
+    pub(crate) fn known_provider(&self, name: &str) -> Result<&ModelProvider, CliError> {
         self.catalog.provider(name).ok_or_else(|| {
             let names: Vec<&str> =
                 self.catalog.providers().map(|provider| provider.name.as_str()).collect();
@@ -217,7 +244,7 @@ impl CommandContext {
             .iter()
             .map(|card| card.model.to_string())
             .collect();
-        if provider.free || is_own_server || names.is_empty() {
+        if provider.free || is_own_server || provider.has_deployments() || names.is_empty() {
             return Ok(());
         }
         Err(CliError::usage(format!("unknown model `{model}`"))
@@ -244,7 +271,12 @@ impl CommandContext {
                 ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. }
             )
         };
-        if from_folder && keys.iter().any(is_from_file) {
+        let is_redirected = |setting: &&str| {
+            let key = format!("provider.{}.{setting}", model.provider());
+            self.loaded.is_set_by_untrusted_file(&key)
+        };
+        let is_redirected = REDIRECTING.iter().any(is_redirected);
+        if is_redirected || (from_folder && keys.iter().any(is_from_file)) {
             return Err(CliError::usage(format!(
                 "the untrusted moothall.toml in the working directory sets the server for `{model}`"
             ))
@@ -267,6 +299,15 @@ impl CommandContext {
         if !from_folder {
             return Ok(());
         }
+        for setting in TRUSTED_ONLY {
+            let key = format!("provider.{name}.{setting}");
+            if self.loaded.is_set_by_untrusted_file(&key) {
+                return Err(CliError::usage(format!(
+                    "the untrusted moothall.toml in the working directory sets `{key}`"
+                ))
+                .with_hint("if you trust it, pass `--config moothall.toml`"));
+            }
+        }
         let origin = |key: &str| self.loaded.resolved.origin(key);
         // A catalog from the working directory can also redirect a provider.
         let built_in = Catalog::built_in().ok();
@@ -284,13 +325,16 @@ impl CommandContext {
         let other_variable = built_in_provider
             .is_none_or(|built_in_provider| built_in_provider.key_env != provider.key_env);
         let source = match self.keys.source(name) {
-            Some(source @ (KeySource::Environment(_) | KeySource::KeyFile(_))) => source,
             // The key came from the same directory, which may decide where to send it.
             Some(KeySource::DotEnv(_)) | None => return Ok(()),
+            Some(source) => source,
         };
         if is_set_by_file("base_url", other_address)
             || is_set_by_file("key_env", other_variable)
             || is_set_by_file("key_file", false)
+            || REDIRECTING.iter().any(|setting| {
+                self.loaded.is_set_by_untrusted_file(&format!("provider.{name}.{setting}"))
+            })
         {
             return Err(CliError::usage(format!(
                 "the untrusted moothall.toml in the working directory redirects your API key for {name}: {source} to {}",
@@ -307,6 +351,16 @@ pub(crate) fn parse_models(models: &ModelChoice) -> Result<ModelList, CliError> 
     models.parse().map_err(|error: InvalidModelList| {
         CliError::usage(error.to_string()).with_code(ErrorCode::BadModel)
     })
+}
+
+/// The providers for which an untrusted file sets what only the user may set.
+fn untrusted_providers(loaded: &LoadedConfig) -> BTreeSet<String> {
+    let is_untrusted = |name: &&String| {
+        let set =
+            |setting: &&str| loaded.is_set_by_untrusted_file(&format!("provider.{name}.{setting}"));
+        TRUSTED_ONLY.iter().any(set)
+    };
+    loaded.resolved.config.provider.keys().filter(is_untrusted).cloned().collect()
 }
 
 /// Command-line flags as configuration keys, for the flags layer.

@@ -42,16 +42,18 @@ fn context(given: Given<'_>) -> CommandContext {
     let mut catalog = Catalog::built_in().unwrap();
     catalog.add(given.catalog).unwrap();
     catalog.configure(&resolved.config.provider).unwrap();
+    let loaded = LoadedConfig { locations, environment, dotenv, resolved };
     let keys = ApiKeyring::load(
-        &environment,
-        &dotenv,
+        &loaded.environment,
+        &loaded.dotenv,
         Path::new("/no/such/keys.toml"),
         &catalog,
-        &resolved.config.provider,
+        &loaded.resolved.config.provider,
+        &super::untrusted_providers(&loaded),
     )
     .unwrap();
     CommandContext {
-        loaded: LoadedConfig { locations, environment, dotenv, resolved },
+        loaded,
         catalog,
         keys,
         config_file: None,
@@ -189,6 +191,50 @@ fn a_working_directory_cannot_redirect_an_api_key_in_any_way() {
         let given = Given { by, file, catalog, dotenv, environment, ..Given::default() };
         check_gateway(given, "openai/m", expected);
     }
+}
+
+#[test]
+fn a_working_directory_cannot_set_commands_or_connections_for_a_key() {
+    let by = Some(ConfigFileSource::WorkingFolder);
+    let openai = |lines: &str| format!("[provider.openai]\n{lines}\n");
+    for lines in [
+        "proxy = \"http://proxy.example:3128\"",
+        "ca_file = \"ca.pem\"",
+        "headers = { x-team = \"a\" }",
+        "query = { api-version = \"1\" }",
+        "region = \"eu\"",
+    ] {
+        let file = &*openai(lines);
+        let given = |by, environment| Given { by, file, environment, ..Given::default() };
+        check_gateway(given(by, &[OPENAI]), "openai/m", STRAY);
+        check_gateway(given(None, &[OPENAI]), "openai/m", Ok(()));
+    }
+    // Refused even if no key would be sent.
+    let base_url = "base_url = \"http://127.0.0.1:1\"\n";
+    for (setting, lines) in [
+        ("key_command", "key_command = \"touch /tmp/a\""),
+        ("header_env", "header_env = { x-a = \"HOME\" }"),
+        ("header_command", "header_command = { x-a = \"touch /tmp/a\" }"),
+    ] {
+        let file = &*openai(&format!("{base_url}{lines}"));
+        let words = format!("sets `provider.openai.{setting}`");
+        check_gateway(Given { by, file, ..Given::default() }, "openai/m", Err(&words));
+        let environment = &[("HOME", "a")][..];
+        check_gateway(Given { file, environment, ..Given::default() }, "openai/m", Ok(()));
+    }
+}
+
+#[test]
+fn a_provider_with_an_incomplete_address_cannot_be_called() {
+    let environment = &[("AZURE_OPENAI_API_KEY", "a-key"), OPENAI][..];
+    let given = Given { environment, ..Given::default() };
+    check_gateway(given, "azure/m", Err("set `resource` in [provider.azure]"));
+    // Its key does not select a model either.
+    check_model(Given { environment, ..Given::default() }, None, "openai/gpt-6-luna");
+    let file = "[provider.azure]\nresource = \"acme\"\n";
+    check_gateway(Given { file, environment, ..Given::default() }, "azure/m", Ok(()));
+    let none = Given { file, ..Given::default() };
+    check_gateway(none, "azure/m", Err("no API key for azure"));
 }
 
 #[test]

@@ -1,17 +1,24 @@
-//! API keys from variables, `.env`, or files that only their owner can read. Keys are never
-//! printed.
+//! API keys: from variables, `.env`, a command, files that only their owner can read, or the
+//! keychain of the system. Keys are never printed.
 
-use std::collections::BTreeMap;
+mod key_program;
+mod keychain;
+mod keys_file;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use moothall_models::settings::ProviderSettings;
-use moothall_models::{ApiKey, Catalog};
+use moothall_models::catalog::ModelProvider;
+use moothall_models::settings::{AuthScheme, ProviderSettings};
+use moothall_models::{ApiKey, AwsCredentials, Catalog, KeySupply, ProviderSecrets};
 
+use self::key_program::KeyProgram;
+use self::keychain::KeychainResolver;
+use self::keys_file::{StoredKey, read_keys_file, read_private_file, write_keys_file};
 use crate::config::EnvVars;
 use crate::error::CliError;
+use crate::process_resources;
 
 /// The usual variable for a provider's API key.
 pub(crate) fn default_key_variable(provider: &str) -> String {
@@ -26,8 +33,28 @@ pub enum KeySource {
     Environment(String),
     /// A variable of the `.env` file.
     DotEnv(String),
+    /// The `key_command` of the provider.
+    Command,
     /// `keys.toml`, or the `key_file` of the provider.
     KeyFile(PathBuf),
+    /// The keychain of the system.
+    Keychain,
+    /// General AWS credentials in variables. They do not select a model, because they are usually
+    /// there for another purpose.
+    AwsVariables,
+}
+
+impl KeySource {
+    /// The kind of source, for scripts.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Environment(_) | Self::AwsVariables => "environment",
+            Self::DotEnv(_) => "dotenv",
+            Self::Command => "key_command",
+            Self::KeyFile(_) => "file",
+            Self::Keychain => "keychain",
+        }
+    }
 }
 
 impl fmt::Display for KeySource {
@@ -35,53 +62,78 @@ impl fmt::Display for KeySource {
         match self {
             Self::Environment(name) => f.write_str(name),
             Self::DotEnv(name) => write!(f, "{name} in .env"),
+            Self::Command => f.write_str("key_command"),
             Self::KeyFile(path) => path.display().fmt(f),
+            Self::Keychain => f.write_str("the keychain"),
+            Self::AwsVariables => f.write_str(AWS_KEY_ID),
         }
     }
 }
 
+const AWS_KEY_ID: &str = "AWS_ACCESS_KEY_ID";
+
 /// API keys by provider.
 #[derive(Debug)]
 pub struct ApiKeyring {
-    keys: BTreeMap<String, (ApiKey, KeySource)>,
+    keys: BTreeMap<String, (KeySupply, KeySource)>,
+    headers: BTreeMap<String, BTreeMap<String, KeySupply>>,
     hints: BTreeMap<String, String>,
+    /// Settings of a provider that cannot be used, and why.
+    problems: BTreeMap<String, String>,
 }
 
 impl ApiKeyring {
     /// Looks up the key of every known provider, in this order: environment, `.env`, the provider's
-    /// `key_file`, `keys.toml`.
+    /// `key_command` and `key_file`, `keys.toml` and the keychain it refers to, and for AWS general
+    /// credentials in variables. Commands and keychain are used only when a call needs the key.
     ///
-    /// Missing files are ignored. A file that other users can read, or a malformed key, is an
-    /// error; errors never quote the key.
+    /// Commands and secret headers of the providers in `untrusted` are ignored. Missing files are
+    /// ignored. A file that other users can read, or a malformed key, is an error; errors never
+    /// quote the key.
     pub fn load(
         environment: &EnvVars,
         dotenv: &EnvVars,
         keys_file: &Path,
         catalog: &Catalog,
         settings: &BTreeMap<String, ProviderSettings>,
+        untrusted: &BTreeSet<String>,
     ) -> Result<Self, CliError> {
-        let mut from_keys_file = match read_private_file(keys_file)? {
-            Some(text) => parse_keys_file(keys_file, &text)?,
-            None => BTreeMap::new(),
+        let mut from_keys_file = read_keys_file(keys_file)?;
+        let mut keyring = Self {
+            keys: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            hints: BTreeMap::new(),
+            problems: BTreeMap::new(),
         };
-        let mut keyring = Self { keys: BTreeMap::new(), hints: BTreeMap::new() };
         for provider in catalog.providers() {
-            let (name, variables) = (provider.name.as_str(), &provider.key_env);
+            let name = provider.name.as_str();
             let settings = settings.get(name);
-            keyring.hints.insert(name.to_owned(), hint(name, variables, settings, keys_file));
-            let key = match from_variables(variables, environment, dotenv)? {
-                Some(found) => Some(found),
-                None => match from_key_file(settings)? {
-                    Some(found) => Some(found),
-                    None => from_keys_file
-                        .remove(name)
-                        .map(|key| (key, KeySource::KeyFile(keys_file.to_owned()))),
-                },
-            };
+            let trusted = settings.filter(|_| !untrusted.contains(name));
+            keyring.hints.insert(name.to_owned(), hint(name, &provider.key_env, settings));
+            let stored = from_keys_file.remove(name);
+            let mut key = from_variables(&provider.key_env, environment, dotenv)?;
+            if key.is_none() {
+                key = from_command(provider, trusted, catalog)?;
+            }
+            if key.is_none() {
+                key = from_key_file(settings)?;
+            }
+            key = key.or_else(|| {
+                stored.map(|stored| match stored {
+                    StoredKey::Text(key) => (key.into(), KeySource::KeyFile(keys_file.to_owned())),
+                    StoredKey::Keychain => (from_keychain(name), KeySource::Keychain),
+                })
+            });
+            if provider.auth == AuthScheme::Aws {
+                key = key.or_else(|| from_aws_variables(environment));
+            }
             keyring.keys.extend(key.map(|key| (name.to_owned(), key)));
+            if let Some(settings) = trusted {
+                keyring.load_headers(name, settings, environment, dotenv, catalog)?;
+            }
         }
         // Keys without a provider are probably misspelt names.
-        if let Some(stray) = from_keys_file.keys().find(|name| catalog.provider(name).is_none()) {
+        if let Some(stray) = from_keys_file.keys().next() {
             let known: Vec<_> =
                 catalog.providers().map(|provider| provider.name.as_str()).collect();
             let message =
@@ -92,7 +144,60 @@ impl ApiKeyring {
         Ok(keyring)
     }
 
-    pub fn get(&self, provider: &str) -> Option<&ApiKey> {
+    fn load_headers(
+        &mut self,
+        provider: &str,
+        settings: &ProviderSettings,
+        environment: &EnvVars,
+        dotenv: &EnvVars,
+        catalog: &Catalog,
+    ) -> Result<(), CliError> {
+        let mut headers = BTreeMap::new();
+        for (header, variable) in &settings.header_env {
+            let names = std::slice::from_ref(variable);
+            match from_variables(names, environment, dotenv)? {
+                Some((value, _)) => {
+                    headers.insert(header.clone(), value);
+                }
+                None => {
+                    let problem = format!(
+                        "`{variable}` is not set, which the header `{header}` of {provider} needs"
+                    );
+                    self.problems.insert(provider.to_owned(), problem);
+                }
+            }
+        }
+        for (header, command) in &settings.header_command {
+            let setting = format!("provider.{provider}.header_command.{header}");
+            let program = KeyProgram::new(setting, command, settings, key_variables(catalog))?;
+            headers.insert(header.clone(), shared_supply(program));
+        }
+        if !headers.is_empty() {
+            self.headers.insert(provider.to_owned(), headers);
+        }
+        Ok(())
+    }
+
+    /// The key and the secret headers of a provider.
+    pub(crate) fn secrets(&self, provider: &str) -> ProviderSecrets {
+        ProviderSecrets {
+            key: self.get(provider).cloned(),
+            headers: self.headers.get(provider).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Why the settings of a provider cannot be used.
+    pub(crate) fn problem(&self, provider: &str) -> Option<&str> {
+        self.problems.get(provider).map(String::as_str)
+    }
+
+    /// The providers whose key selects their default model.
+    pub(crate) fn selecting_providers(&self) -> impl Iterator<Item = &str> {
+        let selects = |source: &KeySource| *source != KeySource::AwsVariables;
+        self.keys.iter().filter(move |(_, (_, source))| selects(source)).map(|(name, _)| &**name)
+    }
+
+    pub fn get(&self, provider: &str) -> Option<&KeySupply> {
         self.keys.get(provider).map(|(key, _)| key)
     }
 
@@ -110,20 +215,12 @@ impl ApiKeyring {
     }
 }
 
-fn hint(
-    provider: &str,
-    variables: &[String],
-    settings: Option<&ProviderSettings>,
-    keys_file: &Path,
-) -> String {
-    let mut ways: Vec<String> =
-        variables.iter().take(1).map(|variable| format!("set `{variable}`")).collect();
-    ways.push(match settings.and_then(|settings| settings.key_file.as_ref()) {
-        Some(key_file) => format!("put the key in {}", key_file.display()),
-        None => {
-            format!("put `{provider} = \"…\"` in {} (with `chmod 600`)", keys_file.display())
-        }
-    });
+fn hint(provider: &str, variables: &[String], settings: Option<&ProviderSettings>) -> String {
+    let mut ways = vec![format!("run `moothall key set {provider}`")];
+    ways.extend(variables.first().map(|variable| format!("set `{variable}`")));
+    if let Some(key_file) = settings.and_then(|settings| settings.key_file.as_ref()) {
+        ways.push(format!("put the key in {}", key_file.display()));
+    }
     ways.join(", or ")
 }
 
@@ -131,12 +228,12 @@ fn from_variables(
     variables: &[String],
     environment: &EnvVars,
     dotenv: &EnvVars,
-) -> Result<Option<(ApiKey, KeySource)>, CliError> {
+) -> Result<Option<(KeySupply, KeySource)>, CliError> {
     for variable in variables {
         if let Some(key) =
             to_secret(environment.get(variable).unwrap_or_default(), &format!("`{variable}`"))?
         {
-            return Ok(Some((key, KeySource::Environment(variable.clone()))));
+            return Ok(Some((key.into(), KeySource::Environment(variable.clone()))));
         }
     }
     for variable in variables {
@@ -144,28 +241,131 @@ fn from_variables(
             dotenv.get(variable).unwrap_or_default(),
             &format!("`{variable}` in the `.env` file"),
         )? {
-            return Ok(Some((key, KeySource::DotEnv(variable.clone()))));
+            return Ok(Some((key.into(), KeySource::DotEnv(variable.clone()))));
         }
     }
     Ok(None)
 }
 
+fn from_command(
+    provider: &ModelProvider,
+    settings: Option<&ProviderSettings>,
+    catalog: &Catalog,
+) -> Result<Option<(KeySupply, KeySource)>, CliError> {
+    let Some((settings, command)) =
+        settings.and_then(|settings| Some((settings, settings.key_command.as_ref()?)))
+    else {
+        return Ok(None);
+    };
+    let setting = format!("provider.{}.key_command", provider.name);
+    let program = KeyProgram::new(setting, command, settings, key_variables(catalog))?;
+    Ok(Some((shared_supply(program), KeySource::Command)))
+}
+
+/// Shared by the process, so that a server does not start the program for every run.
+fn shared_supply(program: KeyProgram) -> KeySupply {
+    process_resources::key_supply(program.id(), || KeySupply::fetched_by(program))
+}
+
+fn from_keychain(provider: &str) -> KeySupply {
+    let resolver = KeychainResolver { provider: provider.to_owned() };
+    let id = format!("{resolver:?}");
+    process_resources::key_supply(id, || KeySupply::fetched_by(resolver))
+}
+
+/// The variables with keys of all providers.
+fn key_variables(catalog: &Catalog) -> Vec<String> {
+    catalog.providers().flat_map(|provider| provider.key_env.iter().cloned()).collect()
+}
+
+fn from_aws_variables(environment: &EnvVars) -> Option<(KeySupply, KeySource)> {
+    let credentials = AwsCredentials::new(
+        environment.get(AWS_KEY_ID)?.to_owned(),
+        environment.get("AWS_SECRET_ACCESS_KEY")?.to_owned(),
+        environment.get("AWS_SESSION_TOKEN").map(str::to_owned),
+    );
+    Some((credentials.into_key().into(), KeySource::AwsVariables))
+}
+
 fn from_key_file(
     settings: Option<&ProviderSettings>,
-) -> Result<Option<(ApiKey, KeySource)>, CliError> {
+) -> Result<Option<(KeySupply, KeySource)>, CliError> {
     let Some(path) = settings.and_then(|settings| settings.key_file.as_ref()) else {
         return Ok(None);
     };
     let Some(text) = read_private_file(path)? else { return Ok(None) };
     let key = to_secret(&text, &path.display().to_string())?;
-    Ok(key.map(|key| (key, KeySource::KeyFile(path.clone()))))
+    Ok(key.map(|key| (key.into(), KeySource::KeyFile(path.clone()))))
 }
 
-/// An empty text is not a key. A key must be valid in an HTTP header.
-fn to_secret(text: &str, place: &str) -> Result<Option<ApiKey>, CliError> {
+/// Where `moothall key set` has put a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyStorage {
+    Keychain,
+    File,
+}
+
+/// Which place to use for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyStorageChoice {
+    /// The keychain if one answers, else `keys.toml`.
+    Automatic,
+    /// `keys.toml`.
+    File,
+}
+
+/// Stores a key of the user. The second value says why the keychain was not used, if one is there.
+pub(crate) fn store_key(
+    environment: &EnvVars,
+    keys_file: &Path,
+    provider: &str,
+    key: &ApiKey,
+    choice: KeyStorageChoice,
+) -> Result<(KeyStorage, Option<String>), CliError> {
+    // Before the keychain, because a file that cannot be changed would leave the two different.
+    read_keys_file(keys_file)?;
+    let mut problem = None;
+    if choice == KeyStorageChoice::Automatic && keychain::may_exist(environment) {
+        match keychain::store(provider, key) {
+            Ok(()) => {
+                write_keys_file(keys_file, provider, Some(&StoredKey::Keychain))?;
+                return Ok((KeyStorage::Keychain, None));
+            }
+            Err(error) => problem = Some(error.to_string()),
+        }
+    }
+    write_keys_file(keys_file, provider, Some(&StoredKey::Text(key.clone())))?;
+    Ok((KeyStorage::File, problem))
+}
+
+/// Removes a stored key. Returns where it was, or `None` if there was none.
+pub(crate) fn remove_key(keys_file: &Path, provider: &str) -> Result<Option<KeyStorage>, CliError> {
+    let Some(stored) = read_keys_file(keys_file)?.remove(provider) else { return Ok(None) };
+    let storage = match stored {
+        StoredKey::Text(_) => KeyStorage::File,
+        StoredKey::Keychain => {
+            keychain::remove(provider).map_err(|error| {
+                CliError::failed(format!("the key of {provider} is still in the keychain"))
+                    .with_source(error)
+                    .with_hint("unlock the keychain, and try again")
+            })?;
+            KeyStorage::Keychain
+        }
+    };
+    write_keys_file(keys_file, provider, None)?;
+    Ok(Some(storage))
+}
+
+/// An empty text is not a key. A key must be valid in an HTTP header, or AWS credentials in JSON.
+pub(crate) fn to_secret(text: &str, place: &str) -> Result<Option<ApiKey>, CliError> {
     let key = text.trim();
     if key.is_empty() {
         return Ok(None);
+    }
+    if key.starts_with('{')
+        && let Some(credentials) = AwsCredentials::parse(key)
+    {
+        return Ok(Some(credentials.into_key()));
     }
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(CliError::usage(format!(
@@ -174,82 +374,6 @@ fn to_secret(text: &str, place: &str) -> Result<Option<ApiKey>, CliError> {
         .with_hint("copy the key again, without surrounding text"));
     }
     Ok(Some(ApiKey::new(key.to_owned())))
-}
-
-/// Parses lines of `provider = "key"`. The parser's message is omitted because it may quote the
-/// line.
-fn parse_keys_file(path: &Path, text: &str) -> Result<BTreeMap<String, ApiKey>, CliError> {
-    let wrong = |place: String| {
-        CliError::usage(format!("{place}: expected `provider = \"key\"`"))
-            .with_hint("put the key in double quotes")
-    };
-    let table: toml::Table = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| {
-            1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count()
-        });
-        wrong(format!("{}:{line}", path.display()))
-    })?;
-    let mut keys = BTreeMap::new();
-    for (provider, value) in table {
-        let place = format!("`{provider}` in {}", path.display());
-        let toml::Value::String(key) = value else { return Err(wrong(place)) };
-        keys.extend(to_secret(&key, &place)?.map(|key| (provider, key)));
-    }
-    Ok(keys)
-}
-
-/// Reads a file that must belong to this user and be inaccessible to others. Returns `None` if it
-/// does not exist.
-fn read_private_file(path: &Path) -> Result<Option<String>, CliError> {
-    /// Larger files cannot be key files and were named by mistake.
-    const LARGEST: u64 = 64 * 1024;
-    const HINT: &str = "use a plain text file that contains only API keys";
-    let shown = path.display();
-    let not_a_file = || CliError::usage(format!("{shown} is not a regular file")).with_hint(HINT);
-    let unreadable =
-        |error: std::io::Error| CliError::usage("cannot read the keys").with_source(error);
-    // Checked before opening as well, because opening a pipe would block.
-    match fs_err::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            return Err(not_a_file());
-        }
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    }
-    let file = fs_err::File::open(path).map_err(unreadable)?;
-    // Check the open file, because the path may refer to another file by now.
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(not_a_file());
-    }
-    check_private(path, metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())?;
-    if metadata.len() > LARGEST {
-        return Err(
-            CliError::usage(format!("{shown} is too large for an API key file")).with_hint(HINT)
-        );
-    }
-    let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?;
-    Ok(Some(text))
-}
-
-/// A separate function, because only root could create a file of another user in a test.
-fn check_private(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), CliError> {
-    let shown = path.display();
-    if owner != user {
-        return Err(CliError::usage(format!(
-            "{shown} contains API keys and belongs to another user"
-        ))
-        .with_hint("create your own copy, and run `chmod 600` on it"));
-    }
-    if mode & 0o077 != 0 {
-        return Err(CliError::usage(format!(
-            "{shown} contains API keys and is accessible to other users"
-        ))
-        .with_hint(format!("run `chmod 600 {shown}`")));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

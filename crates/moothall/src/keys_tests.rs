@@ -7,6 +7,7 @@ struct Desk {
     environment: EnvVars,
     dotenv: EnvVars,
     providers: BTreeMap<String, ProviderSettings>,
+    untrusted: BTreeSet<String>,
 }
 
 impl Desk {
@@ -16,6 +17,7 @@ impl Desk {
             environment: environment.iter().copied().collect(),
             dotenv: dotenv.iter().copied().collect(),
             providers: BTreeMap::new(),
+            untrusted: BTreeSet::new(),
         }
     }
 
@@ -38,7 +40,14 @@ impl Desk {
         let mut catalog = Catalog::built_in().unwrap();
         catalog.configure(&self.providers).unwrap();
         let keys_file = self.path("keys.toml");
-        ApiKeyring::load(&self.environment, &self.dotenv, &keys_file, &catalog, &self.providers)
+        ApiKeyring::load(
+            &self.environment,
+            &self.dotenv,
+            &keys_file,
+            &catalog,
+            &self.providers,
+            &self.untrusted,
+        )
     }
 }
 
@@ -49,14 +58,23 @@ fn check(desk: &Desk, expected: &[(&str, &str, KeySource)]) {
     let found: Vec<_> = keyring
         .providers()
         .map(|name| {
-            (name, keyring.get(name).unwrap().expose(), keyring.source(name).unwrap().clone())
+            (name, fetch(keyring.get(name).unwrap()), keyring.source(name).unwrap().clone())
         })
         .collect();
-    assert_eq!(found, expected);
+    let expected_keys: Vec<_> = expected
+        .iter()
+        .map(|(name, key, source)| (*name, (*key).to_owned(), source.clone()))
+        .collect();
+    assert_eq!(found, expected_keys);
     let debug = format!("{keyring:?}");
     for (_, key, _) in expected {
         assert!(!debug.contains(key), "{debug}");
     }
+}
+
+fn fetch(supply: &KeySupply) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(supply.get()).unwrap().expose().to_owned()
 }
 
 #[track_caller]
@@ -202,7 +220,7 @@ hint: run `chmod 600 ~/keys.toml`
 #[test]
 fn a_keys_file_of_another_user_is_refused() {
     let rendered = |owner| {
-        check_private(Path::new("keys.toml"), owner, 0o100_600, 1000)
+        keys_file::check_private(Path::new("keys.toml"), owner, 0o100_600, 1000)
             .map_err(|error| error.render())
     };
     assert_eq!(rendered(1000), Ok(()));
@@ -239,12 +257,144 @@ fn a_provider_without_a_key_has_a_hint_how_to_set_one() {
     let desk = Desk::new(&[], &[]).provider("lab", lab);
     let keyring = desk.load().unwrap();
     let hints = ["google", "lab", "nobody"].map(|provider| keyring.hint(provider));
-    let google = format!(
-        "set `GEMINI_API_KEY`, or put `google = \"…\"` in {} (with `chmod 600`)",
-        desk.path("keys.toml").display()
-    );
     assert_eq!(
         hints,
-        [Some(google.as_str()), Some("set `LAB_API_KEY`, or put the key in lab.key"), None]
+        [
+            Some("run `moothall key set google`, or set `GEMINI_API_KEY`"),
+            Some("run `moothall key set lab`, or set `LAB_API_KEY`, or put the key in lab.key"),
+            None
+        ]
+    );
+}
+
+fn printing(key: &str) -> ProviderSettings {
+    ProviderSettings { key_command: Some(format!("echo {key}")), ..ProviderSettings::default() }
+}
+
+#[test]
+fn a_key_command_comes_after_variables_and_before_files() {
+    let keys_file = "groq = \"sk-file\"\nopenai = \"sk-file\"\n";
+    let desk = Desk::new(&[("OPENAI_API_KEY", "sk-variable")], &[])
+        .file("keys.toml", 0o600, keys_file)
+        .provider("groq", printing("sk-command"))
+        .provider("openai", printing("sk-command"));
+    check(
+        &desk,
+        &[
+            ("groq", "sk-command", KeySource::Command),
+            ("openai", "sk-variable", environment("OPENAI_API_KEY")),
+        ],
+    );
+}
+
+#[test]
+fn a_command_of_an_untrusted_provider_is_never_started() {
+    let proof = tempfile::tempdir().unwrap();
+    let touched = proof.path().join("touched");
+    let command = Some(format!("touch {}", touched.display()));
+    let settings = ProviderSettings {
+        key_command: command.clone(),
+        header_command: BTreeMap::from([("x-token".to_owned(), command.unwrap())]),
+        header_env: BTreeMap::from([("x-other".to_owned(), "SECRET".to_owned())]),
+        ..ProviderSettings::default()
+    };
+    let mut desk = Desk::new(&[("SECRET", "a-secret")], &[]).provider("groq", settings);
+    desk.untrusted.insert("groq".to_owned());
+    let keyring = desk.load().unwrap();
+    let secrets = keyring.secrets("groq");
+    assert!(secrets.key.is_none() && secrets.headers.is_empty(), "{secrets:?}");
+    assert!(!touched.exists());
+}
+
+#[test]
+fn secret_headers_come_from_variables_and_commands() {
+    let settings = ProviderSettings {
+        header_env: BTreeMap::from([("x-token".to_owned(), "GATEWAY_TOKEN".to_owned())]),
+        header_command: BTreeMap::from([("x-other".to_owned(), "echo printed".to_owned())]),
+        ..lab()
+    };
+    let desk = Desk::new(&[("GATEWAY_TOKEN", "t-1")], &[]).provider("lab", settings.clone());
+    let keyring = desk.load().unwrap();
+    let headers: Vec<_> = keyring
+        .secrets("lab")
+        .headers
+        .iter()
+        .map(|(name, supply)| (name.clone(), fetch(supply)))
+        .collect();
+    let expected = [("x-other", "printed"), ("x-token", "t-1")];
+    assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(keyring.problem("lab"), None);
+    let without = Desk::new(&[], &[]).provider("lab", settings).load().unwrap();
+    assert_eq!(
+        without.problem("lab"),
+        Some("`GATEWAY_TOKEN` is not set, which the header `x-token` of lab needs")
+    );
+}
+
+#[test]
+fn general_aws_credentials_come_last_and_select_no_model() {
+    let variables = [
+        ("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("AWS_SESSION_TOKEN", "t"),
+    ];
+    let key = "AKIAIOSFODNN7EXAMPLE:s:t";
+    let desk = Desk::new(&variables, &[]);
+    let aws = || KeySource::AwsVariables;
+    check(&desk, &[("bedrock", key, aws()), ("bedrock-claude", key, aws())]);
+    assert_eq!(desk.load().unwrap().selecting_providers().count(), 0);
+    let stored = Desk::new(&variables, &[]).file("keys.toml", 0o600, "bedrock = \"ABSK1\"\n");
+    let keys_file = KeySource::KeyFile(stored.path("keys.toml"));
+    check(&stored, &[("bedrock", "ABSK1", keys_file), ("bedrock-claude", key, aws())]);
+    // Half of them is nothing.
+    check(&Desk::new(&variables[..1], &[]), &[]);
+}
+
+#[test]
+fn storing_a_key_changes_only_its_line() {
+    let desk = Desk::new(&[], &[]).file("keys.toml", 0o600, "# mine\ngroq = \"sk-1\"\n");
+    let path = desk.path("keys.toml");
+    let key = ApiKey::new("sk-2".to_owned());
+    let store = |provider: &str| {
+        store_key(&EnvVars::default(), &path, provider, &key, KeyStorageChoice::Automatic).unwrap()
+    };
+    // Without a session bus there is no keychain.
+    assert_eq!(store("openai"), (KeyStorage::File, None));
+    store("groq");
+    let text = fs_err::read_to_string(&path).unwrap();
+    assert_eq!(text, "# mine\ngroq = \"sk-2\"\nopenai = \"sk-2\"\n");
+    let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(remove_key(&path, "groq").unwrap(), Some(KeyStorage::File));
+    assert_eq!(remove_key(&path, "groq").unwrap(), None);
+    assert_eq!(fs_err::read_to_string(&path).unwrap(), "openai = \"sk-2\"\n");
+}
+
+#[test]
+fn the_first_stored_key_creates_a_private_file() {
+    let desk = Desk::new(&[], &[]);
+    let path = desk.path("new/keys.toml");
+    let key = ApiKey::new("sk-\"1\\".to_owned());
+    store_key(&EnvVars::default(), &path, "groq", &key, KeyStorageChoice::File).unwrap();
+    let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let stored = read_keys_file(&path).unwrap();
+    assert!(matches!(&stored["groq"], StoredKey::Text(key) if key.expose() == "sk-\"1\\"));
+}
+
+#[test]
+fn a_key_in_the_keychain_is_marked_in_the_file() {
+    let desk = Desk::new(&[], &[]).file("keys.toml", 0o600, "openai = { keychain = true }\n");
+    let keyring = desk.load().unwrap();
+    assert_eq!(keyring.source("openai"), Some(&KeySource::Keychain));
+    assert!(keyring.get("openai").is_some());
+    write_keys_file(&desk.path("keys.toml"), "groq", Some(&StoredKey::Keychain)).unwrap();
+    assert_eq!(desk.load().unwrap().source("groq"), Some(&KeySource::Keychain));
+    check_error(
+        &Desk::new(&[], &[]).file("keys.toml", 0o600, "openai = { keychain = false }\n"),
+        "
+error: `openai` in ~/keys.toml: expected `provider = \"key\"`
+hint: put the key in double quotes
+",
     );
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
-use moothall_models::ProviderConnections;
+use moothall_models::{KeySupply, ProviderConnections};
 use moothall_sandbox::{MemoryBudget, RunnerCache};
 use tokio::runtime::Handle;
 
@@ -18,6 +18,9 @@ struct ProcessResources {
     connections: ProviderConnections,
     /// By size in bytes, which the configuration of a request may set.
     memory: Mutex<BTreeMap<u64, MemoryBudget>>,
+    /// Keys from commands and the keychain, by what identifies their source. A key that the
+    /// provider rejects is fetched again.
+    keys: Mutex<BTreeMap<String, KeySupply>>,
 }
 
 /// Connections and limits of model providers.
@@ -29,6 +32,12 @@ pub(crate) fn connections() -> ProviderConnections {
 pub(crate) fn memory(bytes: u64) -> MemoryBudget {
     let mut budgets = RESOURCES.memory.lock().unwrap_or_else(PoisonError::into_inner);
     budgets.entry(bytes).or_insert_with(|| MemoryBudget::new(bytes)).clone()
+}
+
+/// The key from the source with this id.
+pub(crate) fn key_supply(id: String, create: impl FnOnce() -> KeySupply) -> KeySupply {
+    let mut keys = RESOURCES.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    keys.entry(id).or_insert_with(create).clone()
 }
 
 /// Sandboxes that stay ready between requests.

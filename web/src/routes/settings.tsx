@@ -47,9 +47,13 @@ export default function Settings() {
               <span className="mono">{data.version}</span>
             </Row>
           </Group>
-          <Group title="Keys" hint="Read from the server's environment. A key is never sent to a browser.">
+          <Group title="Keys" hint="Read on the server. A key is never sent to a browser.">
             {data.keys.map((key) => (
-              <Row key={key.provider} name={key.provider} below={key.present ? null : key.hint}>
+              <Row
+                key={key.provider}
+                name={key.provider}
+                below={key.needed && !key.present && <SetKey provider={key.provider} />}
+              >
                 {key.present ? (
                   <Tag tone="good" icon="check">
                     present
@@ -204,4 +208,13 @@ function stored(name: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** The command that stores a missing key. */
+function SetKey({ provider }: { provider: string }) {
+  return (
+    <>
+      Run <code>moothall key set {provider}</code> on the server.
+    </>
+  );
 }

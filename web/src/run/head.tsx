@@ -417,7 +417,8 @@ function NothingRecommended({ view }: { view: RunView }) {
 function KeyHint() {
   return (
     <>
-      <Link to="/settings">Settings</Link> shows which keys are set and how to add one.
+      Replace it with <code>moothall key set PROVIDER</code>; <Link to="/settings">Settings</Link> shows which keys are
+      set.
     </>
   );
 }

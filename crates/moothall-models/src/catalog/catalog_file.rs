@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::price::{ModelPrices, TokenPrice};
-use crate::settings::WireFormat;
+use crate::settings::{AuthScheme, WireFormat};
 
 /// Why a catalog file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +23,9 @@ pub enum CatalogError {
     /// The address is not safe to send an API key to.
     #[error("invalid `base_url` of provider `{provider}`: {reason}")]
     BadAddress { provider: String, reason: &'static str },
+    /// A part of the address has characters that an address cannot contain.
+    #[error("`{setting}` of provider `{provider}` is not a name: use letters, digits and `-`")]
+    BadAddressPart { provider: String, setting: &'static str },
     /// Both prices are needed.
     #[error("provider `{0}` has only one of `price_input` and `price_output`")]
     HalfAPrice(String),
@@ -60,7 +63,13 @@ pub(crate) struct CatalogFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProviderRow {
     pub(crate) wire: WireFormat,
+    /// May contain `{resource}`, `{project}` and `{region}`, which the user sets.
     pub(crate) base_url: String,
+    /// The region if the user sets none.
+    pub(crate) region: Option<String>,
+    pub(crate) auth: Option<AuthScheme>,
+    /// Appended to the base URL for the cheapest request that needs a valid key.
+    pub(crate) key_test_path: Option<String>,
     #[serde(default)]
     pub(crate) key_env: Vec<String>,
     pub(crate) default_model: Option<String>,
@@ -72,6 +81,10 @@ pub(crate) struct ProviderRow {
     pub(crate) max_tokens_field: String,
     #[serde(default)]
     pub(crate) cache_control_in_parts: bool,
+    /// Whether usage in a stream must be requested; some providers refuse the field and always send
+    /// usage.
+    #[serde(default = "yes")]
+    pub(crate) stream_options: bool,
     pub(crate) concurrent: Option<u32>,
     pub(crate) timeout_seconds: Option<u64>,
 }
@@ -135,7 +148,7 @@ pub(crate) fn checked_address(provider: &str, base_url: &str) -> Result<String, 
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
-            "it contains a user name or password; set API keys in the environment or a key file",
+            "it contains a user name or password; set API keys with `moothall key set`",
         ));
     }
     if url.query().is_some() || url.fragment().is_some() {
@@ -143,6 +156,10 @@ pub(crate) fn checked_address(provider: &str, base_url: &str) -> Result<String, 
     }
     // Return the parsed form, so the validated URL is the one used.
     Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn max_tokens() -> String {

@@ -38,6 +38,8 @@ fn kind_of(status: u16, search_text: &str) -> FailureKind {
         404 => FailureKind::BadRequest,
         408 => FailureKind::TimedOut,
         400 | 413 | 422 if mentions_overflow(search_text) => FailureKind::ContextOverflow,
+        // Azure checks the prompt before a model sees it.
+        400 if search_text.contains("content_filter") => FailureKind::Refused,
         // Some providers report an invalid key as 400 and an empty account as 429.
         400 | 429 if mentions_account(search_text) => FailureKind::Auth,
         429 => FailureKind::RateLimited,
@@ -135,7 +137,9 @@ fn mentions_overflow(text: &str) -> bool {
 fn message(body: &str) -> Cow<'_, str> {
     let Ok(value) = serde_json::from_str::<Value>(body) else { return Cow::Borrowed(body) };
     // Google wraps errors in a list.
-    let error = value.get(0).unwrap_or(&value).get("error").cloned();
+    let outer = value.get(0).unwrap_or(&value);
+    // AWS and Mistral send the message without an object around it.
+    let error = outer.get("error").or_else(|| outer.get("message")).cloned();
     match error.map(ErrorObject::from).and_then(|error| error.message) {
         Some(text) => Cow::Owned(text),
         None => Cow::Borrowed(body),

@@ -70,7 +70,10 @@ impl Serialize for OpenAiRequestBody<'_> {
         }
         if *delivery == ReplyDelivery::Streamed {
             body.serialize_entry("stream", &true)?;
-            body.serialize_entry("stream_options", &OpenAiStreamOptions { include_usage: true })?;
+            if provider.stream_options {
+                let options = OpenAiStreamOptions { include_usage: true };
+                body.serialize_entry("stream_options", &options)?;
+            }
         }
         body.end()
     }
@@ -184,10 +187,54 @@ struct OpenAiReplyChoice<'a> {
 
 #[derive(Deserialize)]
 struct OpenAiReplyMessage<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "reply_text")]
     content: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     refusal: Option<Cow<'a, str>>,
+}
+
+/// Reasoning models of Mistral send a list of parts, where others send a string. Only the text
+/// counts, not the thinking.
+fn reply_text<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Cow<'a, str>>, D::Error> {
+    struct ContentVisitor;
+
+    impl<'de> Visitor<'de> for ContentVisitor {
+        type Value = Option<Cow<'de, str>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text or a list of parts")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Some(Cow::Borrowed(text)))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(Cow::Owned(text.to_owned())))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut text = String::new();
+            while let Some(part) = list.next_element::<OpenAiContentPart<'de>>()? {
+                text.push_str(&part.text.unwrap_or_default());
+            }
+            Ok(Some(Cow::Owned(text)))
+        }
+    }
+
+    deserializer.deserialize_any(ContentVisitor)
+}
+
+#[derive(Deserialize)]
+struct OpenAiContentPart<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -244,7 +291,8 @@ impl OpenAiReplyUsage {
 fn stop(reason: &str) -> RawStopReason {
     match reason {
         "stop" => RawStopReason::End,
-        "length" => RawStopReason::MaxTokens,
+        // Mistral's word for a full context window is the second one.
+        "length" | "model_length" => RawStopReason::MaxTokens,
         "content_filter" => RawStopReason::Refusal,
         _ => RawStopReason::Other,
     }

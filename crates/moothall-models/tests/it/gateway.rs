@@ -194,7 +194,7 @@ async fn a_key_is_never_sent_over_plain_http_to_another_machine() {
     let base_url = Some("http://model.example:8080/v1".to_owned());
     let settings = ProviderSettings { base_url, ..ProviderSettings::default() };
     catalog.configure(&[("openai".to_owned(), settings)].into()).unwrap();
-    let keys = [("openai".to_owned(), moothall_models::ApiKey::new(KEY.to_owned()))].into();
+    let keys = [("openai".to_owned(), moothall_models::ApiKey::new(KEY.to_owned()).into())].into();
     let gateway = Gateway::new(GatewayOptions {
         catalog,
         keys,

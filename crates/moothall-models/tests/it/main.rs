@@ -6,4 +6,6 @@ mod fallbacks;
 mod faults;
 mod gateway;
 mod local_model;
+mod provider_connections;
+mod providers;
 mod support;

@@ -63,7 +63,7 @@ pub(crate) fn options(server: &FakeProvider, settings: ProviderSettings) -> Gate
     });
     catalog.configure(&BTreeMap::from(providers)).unwrap();
     let keys = ProviderProtocol::ALL
-        .map(|wire| (model_of(wire).provider().to_owned(), ApiKey::new(KEY.to_owned())));
+        .map(|wire| (model_of(wire).provider().to_owned(), ApiKey::new(KEY.to_owned()).into()));
     GatewayOptions {
         catalog,
         keys: BTreeMap::from(keys),

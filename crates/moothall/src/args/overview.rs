@@ -35,7 +35,7 @@ const GROUPS: [CommandGroup; 6] = [
     },
     CommandGroup {
         heading: "Server and setup",
-        common: &["demo", "init", "serve", "doctor", "models", "config", "image"],
+        common: &["demo", "init", "key", "serve", "doctor", "models", "config", "image"],
         rare: &[
             "sandbox",
             "login",

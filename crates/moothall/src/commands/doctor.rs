@@ -16,13 +16,16 @@ use moothall_server::dto::{DoctorResponse, DraftBypassRow, EngineRow, RunStorage
 use serde_json::json;
 
 use self::mcp_clients::{DraftBypass, find_bypasses};
+use super::key::source_label;
 use super::{InterruptibleResult, block_on};
 use crate::args::{DoctorArgs, GlobalArgs};
 use crate::config::{self, LoadedConfig};
+use crate::context::CommandContext;
 use crate::database::DatabaseConfig;
 use crate::error::{CliError, CliExit};
 use crate::installation::Installation;
 use crate::isolation;
+use crate::keys::KeySource;
 use crate::logging;
 use crate::run_store::{self, FILE_NAME};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
@@ -171,9 +174,13 @@ impl DoctorResults {
         }
     }
 
-    /// The report for `--json`: the web UI's report and the problems.
-    fn json(&self) -> serde_json::Result<String> {
+    /// The report for `--json`: the web UI's report, the sources of API keys and the problems.
+    fn json(&self, keys: &[(String, KeySource)]) -> serde_json::Result<String> {
         let mut report = serde_json::to_value(self.report())?;
+        let keys = keys.iter().map(|(provider, source)| {
+            json!({ "provider": provider, "source": source.kind(), "detail": source.to_string() })
+        });
+        report["keys"] = keys.collect();
         let problems = self.problems.iter().map(|DoctorProblem { part, message, error }| {
             json!({ "part": part, "problem": message, "hint": error.hint })
         });
@@ -181,7 +188,7 @@ impl DoctorResults {
         serde_json::to_string_pretty(&report)
     }
 
-    fn text(&self) -> String {
+    fn text(&self, keys: &[(String, KeySource)]) -> String {
         let mut text = format!("{}\n\n", self.installation);
         text.push_str(&table(&self.checked, self.chosen.as_ref(), &self.images));
         for name in &self.outdated_images {
@@ -192,6 +199,7 @@ impl DoctorResults {
             );
         }
         text.push_str(&self.run_location.line());
+        text.push_str(&key_line(keys));
         for DoctorProblem { part, message, error } in &self.problems {
             let message = sanitize_line(message);
             let _ = writeln!(text, "\n{YELLOW}{part}: {message}{YELLOW:#}");
@@ -239,18 +247,46 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliE
     };
     let examined = block_on(examine(&loaded, on_test));
     drop(progress);
-    let InterruptibleResult::Done(examined) = examined? else {
+    let InterruptibleResult::Done(mut examined) = examined? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
+    };
+    let keys = match key_sources(global) {
+        Ok(keys) => keys,
+        Err(error) => {
+            examined.problems.push(DoctorProblem::new("keys", error));
+            Vec::new()
+        }
     };
     if args.json {
         let report = examined
-            .json()
+            .json(&keys)
             .map_err(|error| CliError::failed("cannot serialize the report").with_source(error))?;
         terminal::print(&format!("{report}\n"))?;
     } else {
-        terminal::print(&examined.text())?;
+        terminal::print(&examined.text(&keys))?;
     }
     Ok(if examined.problems.is_empty() { CliExit::Fine } else { CliExit::Failed })
+}
+
+/// Where the key of each provider comes from; providers without a key are left out.
+fn key_sources(global: &GlobalArgs) -> Result<Vec<(String, KeySource)>, CliError> {
+    let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
+    let keys = &context.keys;
+    Ok(keys
+        .providers()
+        .filter_map(|name| Some((name.to_owned(), keys.source(name)?.clone())))
+        .collect())
+}
+
+fn key_line(keys: &[(String, KeySource)]) -> String {
+    let keys: Vec<String> = keys
+        .iter()
+        .map(|(provider, source)| format!("{provider} ({})", source_label(source)))
+        .collect();
+    match keys.is_empty() {
+        true => "keys: none; set one with `moothall key set PROVIDER`\n".to_owned(),
+        false => format!("keys: {}\n", sanitize_line(&keys.join(", "))),
+    }
 }
 
 /// Tests every engine of this machine, which starts sandboxes and is slow. Missing parts become

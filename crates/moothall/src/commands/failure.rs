@@ -6,6 +6,7 @@ use moothall_core::RunId;
 
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
+use crate::keys::KeySource;
 use crate::run_store;
 
 /// The error of a failed call, with a hint if the cause is known.
@@ -47,7 +48,12 @@ fn hint(context: &CommandContext, model: &ModelName, failure: &ModelFailure) -> 
     let address = provider.map_or("", |provider| provider.base_url.as_str());
     match failure.kind {
         // Without a status, moothall itself rejected the key, and the failure says why.
-        FailureKind::Auth if failure.status.is_none() => None,
+        FailureKind::Auth if failure.status.is_none() => match context.keys.source(model.provider()) {
+            Some(KeySource::Command) => {
+                Some("run the command yourself to see its complete output".to_owned())
+            }
+            _ => None,
+        },
         FailureKind::Auth if matches!(failure.status, Some(402 | 429)) => {
             Some("check that the account of the API key has credit left".to_owned())
         }

@@ -16,11 +16,13 @@ use moothall_models::{RecordingMode, RunLedger};
 use moothall_sources::edgar::SecContact;
 
 use self::config_edit::InitAnswers;
+use super::key::{self, source_label};
 use super::{InterruptibleResult, failure, interruptible, models, prompt, runtime};
 use crate::args::{Cli, GlobalArgs, InitArgs};
 use crate::config::{Config, FILE_NAME};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
+use crate::keys::{self, KeyStorageChoice};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 use crate::work_progress::WorkProgress;
 use crate::{isolation, logging};
@@ -175,8 +177,7 @@ fn cancelled_error() -> CliError {
     CliError::new(CliExit::Cancelled, "cancelled; changes that were already written are kept")
 }
 
-/// Asks for the model, and for the URL of the user's own server. Never asks for API keys: they stay
-/// where they are.
+/// Asks for the model, for the URL of the user's own server, and for a missing API key.
 async fn model(
     context: &CommandContext,
     yes: bool,
@@ -194,8 +195,8 @@ async fn model(
     show_text(&format!(
         "  1  demo: scripted answers, no API key, network or cost\n  \
            2  your own server: llama.cpp, vLLM, LM Studio or another OpenAI-compatible server\n  \
-           3  a provider; API keys are read from your environment and never saved:\n{}",
-        keys(context)
+           3  a provider, with your API key:\n{}",
+        provider_list(context)
     ));
     for _ in 0..TRIES {
         let prompt_text = format!("1, 2, 3 or provider/name [{default}] ");
@@ -210,7 +211,7 @@ async fn model(
             },
             named => match named.parse() {
                 Ok(model) => {
-                    show_key_source(context, &model);
+                    offer_key(context, &model).await?;
                     return Ok((model, None));
                 }
                 Err(error) => show_invalid(&format!("{error}")),
@@ -221,17 +222,16 @@ async fn model(
     Ok((default, None))
 }
 
-fn keys(context: &CommandContext) -> String {
-    let lines = context.catalog.providers().filter_map(|provider| {
-        let variable = provider.key_env.first()?;
+fn provider_list(context: &CommandContext) -> String {
+    let lines = context.catalog.providers().map(|provider| {
         let on_this_machine =
             reqwest::Url::parse(&provider.base_url).is_ok_and(|url| is_loopback(&url));
-        let state = match context.keys.get(&provider.name) {
-            Some(_) => format!("{variable} (set)"),
+        let state = match context.keys.source(&provider.name) {
+            Some(source) => format!("key from {}", source_label(source)),
             None if on_this_machine => "on this machine, needs no key".to_owned(),
-            None => format!("{variable} (not set)"),
+            None => "no key yet".to_owned(),
         };
-        Some(format!("     {DIM}{:<11} {state}{DIM:#}\n", provider.name))
+        format!("     {DIM}{:<15} {state}{DIM:#}\n", provider.name)
     });
     lines.collect()
 }
@@ -276,21 +276,42 @@ async fn provider(context: &CommandContext) -> Result<Option<ModelName>, CliErro
         return Ok(None);
     };
     let model: ModelName = format!("{name}/{model}").parse().map_err(usage_error)?;
-    show_key_source(context, &model);
+    offer_key(context, &model).await?;
     Ok(Some(model))
 }
 
-fn show_key_source(context: &CommandContext, model: &ModelName) {
-    let provider = model.provider();
-    match (context.keys.source(provider), context.keys.hint(provider)) {
-        (Some(source), _) => show_text(&format!("{model}; the API key is read from {source}\n")),
-        // A local server needs no key.
-        (None, _) if provider == "ollama" => show_text(&format!("{model}\n")),
-        (None, Some(hint)) => {
-            show_text(&format!("{model}\n{YELLOW}no API key yet: {hint}{YELLOW:#}\n"));
-        }
-        (None, None) => show_text(&format!("{model}\n")),
+/// Shows where the key of the model comes from, and offers to store a missing one.
+async fn offer_key(context: &CommandContext, model: &ModelName) -> Result<(), CliError> {
+    let name = model.provider();
+    let Some(provider) = context.catalog.provider(name) else {
+        show_text(&format!("{model}\n"));
+        return Ok(());
+    };
+    if let Some(source) = context.keys.source(name) {
+        show_text(&format!("{model}; the API key comes from {}\n", source_label(source)));
+        return Ok(());
     }
+    show_text(&format!("{model}\n"));
+    if !provider.needs_key() {
+        return Ok(());
+    }
+    let question = format!("No API key of {name} yet. Enter it now?");
+    if !prompt::confirm_default_yes(&question).await.ok_or_else(cancelled_error)? {
+        show_text(&format!("{YELLOW}later: moothall key set {name}{YELLOW:#}\n"));
+        return Ok(());
+    }
+    let typed = prompt::ask_hidden(&format!("API key of {name} (not shown): "));
+    let typed = typed
+        .map_err(|error| CliError::failed("cannot read from the terminal").with_source(error))?
+        .ok_or_else(cancelled_error)?;
+    match keys::to_secret(&typed, "the input") {
+        Ok(Some(key)) => {
+            show_text(&key::store(context, name, &key, KeyStorageChoice::Automatic)?);
+        }
+        Ok(None) => show_text(&format!("{YELLOW}later: moothall key set {name}{YELLOW:#}\n")),
+        Err(error) => show_invalid(&error.message),
+    }
+    Ok(())
 }
 
 /// Asks for the contact address in requests to the SEC.

@@ -1,6 +1,8 @@
 //! Prompts on the terminal.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, BufRead, IsTerminal as _};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::{InterruptibleResult, interruptible};
 use crate::terminal;
@@ -36,6 +38,61 @@ pub(crate) async fn ask_line(prompt: &str) -> Option<String> {
     answer.map(|answer| answer.trim().to_owned())
 }
 
+/// Asks for a secret, which is not shown; `None` after Ctrl-C or Ctrl-D. Reads byte by byte without
+/// signals, so that the terminal shows input again whatever the user presses.
+pub(crate) fn ask_hidden(prompt: &str) -> io::Result<Option<String>> {
+    terminal::show(prompt);
+    let hidden = HiddenInput::start()?;
+    let answer = read_hidden(io::stdin().lock());
+    drop(hidden);
+    terminal::show("\n");
+    answer
+}
+
+/// The longest secret. AWS session tokens have about 2 KB.
+const MAX_SECRET_BYTES: usize = 64 * 1024;
+
+fn read_hidden(input: impl BufRead) -> io::Result<Option<String>> {
+    const CTRL_C: u8 = 0x03;
+    const CTRL_D: u8 = 0x04;
+    const CTRL_U: u8 = 0x15;
+    const BACKSPACE: [u8; 2] = [0x08, 0x7f];
+    let mut secret = Vec::new();
+    for byte in input.bytes() {
+        match byte? {
+            b'\r' | b'\n' => break,
+            CTRL_C => return Ok(None),
+            CTRL_D if secret.is_empty() => return Ok(None),
+            CTRL_U => secret.clear(),
+            byte if BACKSPACE.contains(&byte) => {
+                secret.pop();
+            }
+            byte if secret.len() < MAX_SECRET_BYTES => secret.push(byte),
+            _ => return Err(io::Error::other("the input is too long")),
+        }
+    }
+    String::from_utf8(secret).map(Some).map_err(|_| io::Error::other("the input is not UTF-8"))
+}
+
+/// A terminal that shows no input, until it is dropped.
+struct HiddenInput(Termios);
+
+impl HiddenInput {
+    fn start() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut modes = before.clone();
+        modes.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &modes)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
 /// Reads in a detached thread, because a read from a terminal cannot be cancelled.
 async fn line() -> Option<String> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
@@ -49,3 +106,7 @@ async fn line() -> Option<String> {
         InterruptibleResult::Cancelled => None,
     }
 }
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -147,11 +147,12 @@ fn looks_like_secret(path: &[String]) -> bool {
 }
 
 fn secret_hint(path: &[String]) -> String {
-    let variable = match path {
-        [section, provider, ..] if section == "provider" => default_key_variable(provider),
-        _ => default_key_variable("anthropic"),
+    let provider = match path {
+        [section, provider, ..] if section == "provider" => provider.as_str(),
+        _ => "anthropic",
     };
+    let variable = default_key_variable(provider);
     format!(
-        "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"
+        "API keys are not part of the configuration: run `moothall key set {provider}`, or set `{variable}`"
     )
 }

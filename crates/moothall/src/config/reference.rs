@@ -25,8 +25,9 @@ variable counts as not set. Unknown keys are errors.
 `moothall config show` prints every value and its origin, `moothall config check` reports all problems, and `moothall config path`
 lists all files and directories. `MOOTHALL_DATA_DIR` changes the data directory, including cache and state.
 
-API keys are not part of the configuration. They are read from variables such as `ANTHROPIC_API_KEY`, from the `.env` file, or from
-`keys.toml` in the configuration directory, which must not be accessible to other users (`chmod 600`).
+API keys are not part of the configuration. `moothall key set PROVIDER` stores one in the keychain of the system, or in `keys.toml` in
+the configuration directory, which must not be accessible to other users (`chmod 600`). Variables such as `ANTHROPIC_API_KEY`, also in
+the `.env` file, come first, then `key_command` and `key_file` of the provider.
 
 ## Top-level keys
 ";
@@ -39,6 +40,8 @@ pub fn reference() -> String {
     for (path, node) in ConfigNode::root().walk() {
         match node {
             ConfigNode::Leaf(leaf) => key(&mut text, &path, leaf, default(&defaults, &path)),
+            // A table of strings is described by the key of its values.
+            ConfigNode::Map { element, .. } if matches!(**element, ConfigNode::Leaf(_)) => {}
             // The description of a map and of its elements share one heading.
             ConfigNode::Map { description, .. } => {
                 let _ = write!(text, "\n## `[{}.{ANY_NAME}]`\n\n{description}\n", dotted(&path));

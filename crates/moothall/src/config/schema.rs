@@ -111,7 +111,12 @@ impl ConfigNode {
         }
         match schema.get("additionalProperties") {
             Some(element @ Value::Object(_)) => {
-                Self::Map { description, element: Box::new(Self::from_schema(element)) }
+                let mut element = Self::from_schema(element);
+                // The values of a table of strings are described by the table.
+                if let Self::Leaf(leaf) = &mut element {
+                    leaf.description.clone_from(&description);
+                }
+                Self::Map { description, element: Box::new(element) }
             }
             _ => Self::Leaf(ConfigKeySpec {
                 kind: ConfigValueKind::from_schema(schema),

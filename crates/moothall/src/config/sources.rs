@@ -9,6 +9,7 @@ use toml::Table;
 
 use super::environment::{CONFIG_VARIABLE, EnvVars};
 use super::layers::{ConfigLayers, ResolvedConfig, resolve};
+use super::origin::ConfigOrigin;
 use super::problem::{ConfigError, ConfigProblem};
 use crate::app_dirs::{AppDirs, DATA_DIR_VARIABLE};
 use crate::error::CliError;
@@ -28,6 +29,23 @@ pub struct LoadedConfig {
     /// Variables of the `.env` file next to the configuration file.
     pub dotenv: EnvVars,
     pub resolved: ResolvedConfig,
+}
+
+impl LoadedConfig {
+    /// Whether the `moothall.toml` in the working directory or its `.env`, which are untrusted, set
+    /// this key or one below it.
+    pub(crate) fn is_set_by_untrusted_file(&self, key: &str) -> bool {
+        let from_folder =
+            self.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
+        let is_below = |entry: &str| {
+            entry.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_file = |origin: &ConfigOrigin| {
+            matches!(origin, ConfigOrigin::File { .. } | ConfigOrigin::DotEnv { .. })
+        };
+        let entries = &self.resolved.entries;
+        from_folder && entries.iter().any(|entry| is_below(&entry.key) && is_file(&entry.origin))
+    }
 }
 
 /// Reads the process environment and the files, and merges all layers.

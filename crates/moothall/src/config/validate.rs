@@ -109,8 +109,52 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<ConfigProblem>
                 hint,
             );
         }
-        if provider.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            report(&["provider", name, "timeout"], "must not be zero", "remove it".to_owned());
+        for (key, timeout) in
+            [("timeout", provider.timeout), ("key_command_timeout", provider.key_command_timeout)]
+        {
+            if timeout.is_some_and(|timeout| timeout.is_zero()) {
+                report(&["provider", name, key], "must not be zero", "remove it".to_owned());
+            }
+        }
+        if let Some(Err(fault)) = provider.proxy.as_deref().map(check_proxy) {
+            let hint = "use a URL like \"http://proxy.example.com:3128\"; put a proxy with a password in `HTTPS_PROXY`";
+            report(&["provider", name, "proxy"], fault, hint.to_owned());
+        }
+        for header in provider.headers.keys() {
+            if is_secret_name(header) {
+                let hint = format!(
+                    "put the name of a variable in `provider.{name}.header_env`, or for the API key run `moothall key set {name}`"
+                );
+                let path = ["provider", name.as_str(), "headers", header.as_str()];
+                report(&path, "is a secret, which does not belong in the configuration", hint);
+            }
+        }
+        for parameter in provider.query.keys() {
+            if is_secret_name(parameter) {
+                let path = ["provider", name.as_str(), "query", parameter.as_str()];
+                let hint = format!("run `moothall key set {name}`");
+                report(&path, "is a secret, which does not belong in the configuration", hint);
+            }
+        }
+        let headers = [
+            ("headers", &provider.headers),
+            ("header_env", &provider.header_env),
+            ("header_command", &provider.header_command),
+        ];
+        for (key, headers) in headers {
+            for (header, value) in headers {
+                let path = ["provider", name.as_str(), key, header.as_str()];
+                if !is_header(header) {
+                    let hint = "use letters, digits and `-`; `host` and `content-length` are set by the connection";
+                    report(&path, "is not a header that can be set", hint.to_owned());
+                } else if key == "header_env" && !is_variable(value) {
+                    let hint = "use the name of a variable, such as \"GATEWAY_TOKEN\", never the secret itself";
+                    report(&path, "is not the name of an environment variable", hint.to_owned());
+                } else if key == "headers" && !value.bytes().all(|b| matches!(b, 0x20..=0x7e)) {
+                    let hint = "use printable ASCII characters".to_owned();
+                    report(&path, "is not a valid value of a header", hint);
+                }
+            }
         }
     }
     problems
@@ -138,6 +182,35 @@ fn is_name(name: &str) -> bool {
 fn is_variable(variable: &str) -> bool {
     variable.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
         && variable.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
+}
+
+/// Headers that belong to the connection cannot be set. Another `host` would send the key to another
+/// service behind the same address.
+fn is_header(name: &str) -> bool {
+    let reserved =
+        ["host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"];
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && !reserved.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+}
+
+/// Whether headers or parameters of this name are secrets.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    ["authorization", "proxy-authorization", "cookie", "key", "token", "access-token", "secret"]
+        .contains(&name.as_str())
+        || ["-key", "-token", "-secret", "apikey"].iter().any(|end| name.ends_with(end))
+}
+
+fn check_proxy(url: &str) -> Result<(), &'static str> {
+    let url = reqwest::Url::parse(url).map_err(|_| "is not a valid URL")?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not contain a user name or password");
+    }
+    match url.scheme() {
+        "http" | "https" if url.host_str().is_some() => Ok(()),
+        _ => Err("must start with `http://` or `https://`"),
+    }
 }
 
 /// Checks only for leaked secrets and URLs that can never work; the HTTP client checks the rest.

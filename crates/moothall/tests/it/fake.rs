@@ -53,7 +53,7 @@ impl Fake {
         self.base_url(ProviderProtocol::OpenAi)
     }
 
-    /// Writes `fake.toml`, which points all six providers to this one and shortens retry delays.
+    /// Writes `fake.toml`, which points six providers to this one and shortens retry delays.
     /// Appends `more`.
     pub(crate) fn configure(&self, world: &World, more: &str) {
         let mut file = "[retry]\nfirst_delay = \"1ms\"\nmax_delay = \"2ms\"\n".to_owned();

@@ -102,11 +102,11 @@ fn init_validates_and_shows_answers_and_keeps_existing_settings() {
     world.write_config("moothall.toml", before);
     let arguments = ["init", "--color", "never", "--no-demo", "--no-call"];
     let mut person = Person::start(world.command(&arguments));
-    person.answer("GROQ_API_KEY (set)", "");
+    person.answer("key from environment variable GROQ_API_KEY", "");
     person.answer("provider/name [demo]", "nonsense\n");
     person.answer("provider/name [demo]", "3\n");
     person.answer("Provider [anthropic]", "groq\n");
-    person.answer("the API key is read from", "");
+    person.answer("the API key comes from", "");
     person.answer("Email address [none]", "ada\n");
     person.answer("expected an address such as ada@example.com", "");
     person.answer("Email address [none]", "ada@example.com\n");
@@ -122,6 +122,25 @@ fn init_validates_and_shows_answers_and_keeps_existing_settings() {
     assert_eq!(again.code, Some(0), "{again}");
     assert!(again.stderr.contains("moothall.toml is unchanged."), "{again}");
     assert_eq!(fs_err::read_to_string(config(&world)).unwrap(), after);
+}
+
+#[test]
+fn init_offers_to_store_a_missing_api_key() {
+    let world = World::new();
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("provider/name [demo]", "mistral/mistral-small-latest\n");
+    person.answer("No API key of mistral yet. Enter it now? [Y/n]", "\n");
+    person.answer("API key of mistral (not shown): ", "sk-typed-secret\n");
+    person.answer("stored the key of mistral in", "");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(!shown.contains("sk-typed"), "{shown}");
+    let keys = world.root().join("home/.config/moothall/keys.toml");
+    assert_eq!(fs_err::read_to_string(keys).unwrap(), "mistral = \"sk-typed-secret\"\n");
+    let file = fs_err::read_to_string(config(&world)).unwrap();
+    assert_eq!(file, "model = \"mistral/mistral-small-latest\"\n");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod init;
 mod interrupted;
 mod json;
 mod kept;
+mod keys;
 mod mcp;
 mod mcp_client;
 mod mcp_http;

@@ -168,6 +168,80 @@ fn key_of_a_full_run_is_found_nowhere() {
     assert_eq!(leaks(&runs, world.root()), Vec::<String>::new());
 }
 
+/// The command lines of all processes that contain a part of the key.
+fn leaking_processes() -> Vec<String> {
+    let entries = fs_err::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = entries.filter_map(|entry| {
+        let line = fs_err::read(entry.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&line).replace('\0', " "))
+    });
+    lines.filter(|line| line.contains(PLANTED)).collect()
+}
+
+/// Planted by one test only, because another test puts the other key on a command line.
+const PLANTED: &str = "sk-moothall-8f2c-planted-c0a94e6e";
+
+#[test]
+fn key_that_was_stored_or_printed_by_a_command_is_found_nowhere() {
+    // The source of the key is outside of everything that is searched.
+    let outside = tempfile::tempdir().unwrap();
+    let source = outside.path().join("source");
+    fs_err::write(&source, format!("{PLANTED}\n")).unwrap();
+    let (fake, arrivals) = Fake::hanging();
+    // The key of another provider must not reach the command.
+    let world = World::new().with("GROQ_API_KEY", PLANTED).with("MOOTHALL_LOG__FORMAT", "json");
+    world.write(
+        "print.sh",
+        "env > environment\ntr '\\0' ' ' < /proc/$PPID/cmdline > parent\ncat \"$1\"\n",
+    );
+    let url = fake.url();
+    let lab = |script: &str| {
+        let command = format!("sh {script} {}", source.display());
+        format!("[provider.lab]\nbase_url = \"{url}\"\nkey_command = \"{command}\"\n")
+    };
+    world.write("lab.toml", &lab("print.sh"));
+    let ask = ["ask", "-vvv", "--config", "lab.toml", "--model", "lab/m", "--receipt", "receipt"];
+    let ask = [&ask[..], &["--events", "events.ndjson", "hello"]].concat();
+
+    // While the call hangs, no process has the key in its command line.
+    let mut child = world.command(&ask).spawn().unwrap();
+    arrivals.recv_timeout(std::time::Duration::from_secs(120)).unwrap();
+    assert_eq!(leaking_processes(), Vec::<String>::new());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let sent = format!("Bearer {PLANTED}");
+    assert_eq!(fake.calls()[0].header("authorization"), Some(&*sent));
+
+    // The provider quotes the key, then rejects it.
+    fake.always(ProviderBehaviour::text(format!("your key is {PLANTED}")));
+    let mut runs = vec![world.run(&ask)];
+    assert_eq!(runs[0].code, Some(0), "{}", runs[0]);
+    fake.always(ProviderFault::Unauthorized);
+    // A command that fails after it has printed the key on both streams.
+    world.write("fail.sh", "cat \"$1\"\ncat \"$1\" >&2\nexit 1\n");
+    world.write("fail.toml", &lab("fail.sh"));
+    for file in ["lab.toml", "fail.toml"] {
+        let test = ["key", "test", "lab", "-vvv", "--config", file, "--model", "lab/m"];
+        let failed = world.run(&test);
+        assert_eq!(failed.code, Some(4), "{failed}");
+        runs.push(failed);
+        runs.push(world.run(&["key", "list", "--json", "--config", file]));
+        runs.push(world.run(&["config", "show", "--config", file]));
+        runs.push(world.run(&["models", "--json", "--config", file]));
+    }
+    runs.push(world.run_with_input(&["key", "set", "openai", "-vvv"], PLANTED.as_bytes()));
+    runs.push(world.run(&["key", "list"]));
+
+    // The file in which `key set` stores the key is its only place.
+    let keys_file = world.root().join("home/.config/moothall/keys.toml");
+    assert!(fs_err::read_to_string(&keys_file).unwrap().contains(PLANTED));
+    assert_eq!(leaks(&runs, world.root()), [keys_file.display().to_string()]);
+    assert!(world.path("receipt").exists() && world.path("events.ndjson").exists());
+    let environment = world.read("environment");
+    assert!(environment.contains("HOME=") && !environment.contains("GROQ_API_KEY"));
+    assert!(world.read("parent").contains("ask -vvv"));
+}
+
 #[test]
 fn search_for_leaks_finds_them() {
     let world = World::new();
