@@ -31,6 +31,8 @@ install_packages_and_clients() {
     command -v rpmbuild >/dev/null || missing+=(rpm)
     command -v cpio >/dev/null || missing+=(cpio)
     command -v lintian >/dev/null || missing+=(lintian)
+    command -v dbus-run-session >/dev/null || missing+=(dbus)
+    command -v gnome-keyring-daemon >/dev/null || missing+=(gnome-keyring)
     command -v chromium >/dev/null || missing+=(chromium fonts-liberation)
     install_debian_packages "${missing[@]}"
     bash .ci/runsc.sh

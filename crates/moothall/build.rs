@@ -17,7 +17,8 @@ const AGENT: &str = "guest/moothall-guest";
 /// Cargo's own output. Its timestamp is updated by every build, even one that changed nothing.
 const BUILT: &str = "guest/x86_64-unknown-linux-gnu/guest/moothall-guest";
 
-/// Changes whenever a different agent is built. Created here if missing, because cargo reruns a
+/// Changes whenever a different agent is built, or its sources changed without effect. Created here
+/// if missing, because cargo reruns a
 /// build script on every build while a `rerun-if-changed` file does not exist.
 const STAMP: &str = "guest/built";
 
@@ -115,7 +116,8 @@ fn find(out: &Path) -> Result<Option<PathBuf>> {
     if !agent.exists() {
         return Ok(None);
     }
-    let built = [agent.as_path(), &target.join(BUILT)].into_iter().filter_map(changed).max();
+    let built = [changed(&agent), changed(&target.join(BUILT)), changed(&stamp)];
+    let built = built.into_iter().flatten().max();
     let newest = SOURCES.into_iter().filter_map(|source| newest_below(Path::new(source))).max();
     if newest > built {
         if std::env::var_os("MOOTHALL_REQUIRE_GUEST").is_some() {

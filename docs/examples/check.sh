@@ -12,6 +12,10 @@ END
 shown docs/src/guides/check.md "$(<memo.md)"
 run 3 check memo.md --facts HLXI
 shown docs/src/guides/check.md "$out"
+checked=$out
+run 3 check --sample
+is "${checked//memo.md/sample.md}" "$out"
+shown docs/src/guides/check.md "$err"
 run 3 check memo.md --facts HLXI --json
 is needs-person "$(grep -m1 '"verdict": "needs' <<<"$out" | sed 's/.*: "\(.*\)",/\1/')"
 is 400 "$(field per_thousand)"

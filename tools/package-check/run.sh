@@ -97,19 +97,19 @@ lint() {
 # in_system COMMAND…: runs a command in the chroot $system, without a network, as a new user would.
 in_system() {
     unshare --mount --pid --net --fork --mount-proc="$system/proc" chroot "$system" \
-        /usr/bin/env --ignore-environment HOME=/root PATH=/root/.local/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 "$@"
+        /usr/bin/env --ignore-environment HOME=/home/ada PATH=/home/ada/.local/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8 "$@"
 }
 
 make_system() {
     local suite=$1
     system="$scratch/$suite"
     echo "-- $suite"
-    mmdebstrap --quiet --variant=minbase --include=curl,python3 "$suite" "$system"
+    mmdebstrap --quiet --variant=minbase --include=curl,python3,python3-distutils "$suite" "$system"
     for absent in cargo npm; do
         ! in_system which "$absent" || fail "$absent is installed"
     done
     [[ ! -e $system/etc/ssl/certs/ca-certificates.crt ]] || fail "CA certificates are installed"
-    mkdir "$system/packages"
+    mkdir --parents "$system/packages" "$system/home/ada"
     cp "$packages"/* "$system/packages"
     cp "$tools/venv/bin/uv" "$system/usr/local/bin/uv"
     in_system ldd --version | head --lines 1
@@ -119,9 +119,9 @@ make_system() {
 try() {
     local name=$1 kind=$2 limit=$3 install=$4 program=$5 started installed ended
     started=$(date +%s%N)
-    in_system sh -c "cd /root && $install" >"$scratch/told" 2>&1 || { cat "$scratch/told" >&2; fail "$name: the installation failed"; }
+    in_system sh -c "cd && $install" >"$scratch/told" 2>&1 || { cat "$scratch/told" >&2; fail "$name: the installation failed"; }
     installed=$(date +%s%N)
-    in_system sh -c "cd /root && $program consult HLXI --model demo" >"$scratch/ranked" 2>"$scratch/told" ||
+    in_system sh -c "cd && $program consult HLXI --model demo" >"$scratch/ranked" 2>"$scratch/told" ||
         { cat "$scratch/told" >&2; fail "$name: the consultation failed"; }
     ended=$(date +%s%N)
     [[ -s $scratch/ranked ]] || fail "$name: the consultation printed nothing"
@@ -131,11 +131,11 @@ try() {
     (((ended - started) / 1000000000 <= limit)) || fail "$name: longer than $limit s from the command to the first verdict"
     (((ended - installed) / 1000000000 <= 10)) || fail "$name: longer than 10 s once installed"
     # Without an image, doctor fails, but it still says what is installed.
-    in_system sh -c "cd /root && $program doctor --json" >"$scratch/doctor" 2>/dev/null || true
+    in_system sh -c "cd && $program doctor --json" >"$scratch/doctor" 2>/dev/null || true
     grep --quiet "\"installed_as\": \"$kind\"" "$scratch/doctor" || fail "$name: doctor does not say $kind: $(head --lines 3 "$scratch/doctor")"
     if in_system sh -c "$program help --all" | grep --quiet '^  demo '; then
         started=$(date +%s%N)
-        in_system sh -c "cd /root && $program demo --yes" >"$scratch/told" 2>&1 || { cat "$scratch/told" >&2; fail "$name: the demo failed"; }
+        in_system sh -c "cd && $program demo --yes" >"$scratch/told" 2>&1 || { cat "$scratch/told" >&2; fail "$name: the demo failed"; }
         printf '%-14s moothall demo --yes: %.1f s\n' "$name" "$(seconds $(($(date +%s%N) - started)))"
     fi
 }
@@ -157,7 +157,7 @@ install_everywhere() {
         try deb deb 60 "dpkg --install /packages/$deb" moothall
         in_system dpkg --purge moothall >/dev/null
         try install-script install-script 60 "MOOTHALL_DOWNLOAD_URL=file:///packages sh /packages/install.sh" moothall
-        try tarball tarball 60 "tar --extract --gzip --file /packages/$tarball" "/root/${tarball%.tar.gz}/bin/moothall"
+        try tarball tarball 60 "tar --extract --gzip --file /packages/$tarball" "/home/ada/${tarball%.tar.gz}/bin/moothall"
         rm -rf --one-file-system "$system"
     done
     try_npm

@@ -59,7 +59,8 @@ test("no page has a barrier that axe can find, in either theme", async ({ page, 
     if (wide > 0) found.push(`${route}: ${wide} px too wide`);
   }
   expect(found).toEqual([]);
-  expect(trouble).toEqual([]);
+  // The page of a run that does not exist.
+  expect(trouble.filter((one) => !one.includes("/api/runs/00000000-0000-7000-8000-000000000000"))).toEqual([]);
 });
 
 test("nothing moves for those who asked for it, and paper gets no buttons", async ({ page, finished }) => {

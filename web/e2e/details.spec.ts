@@ -100,14 +100,15 @@ test("every page counts the same calls, and doing nothing is in every chart", as
 
 test("a run that was stopped or paused does not move", async ({ browser }, info) => {
   test.skip(info.project.name !== "desktop", "the same at both sizes");
-  const server = await Server.make("0.4");
+  test.setTimeout(120_000);
+  const server = await Server.make("1.5");
   try {
     const context = await browser.newContext({
       reducedMotion: "no-preference",
       viewport: { width: 1440, height: 900 },
     });
     const page = await context.newPage();
-    const run = await startRun(page, server);
+    const run = await startRun(page, server, { rounds: 10 });
     const moving = () =>
       page.evaluate(
         () =>
@@ -135,7 +136,7 @@ test("a run that was stopped or paused does not move", async ({ browser }, info)
 
 test("the state of a debate stays in its column", async ({ page }, info) => {
   test.skip(info.project.name !== "desktop", "columns of a wide screen");
-  const server = await Server.make("0.4");
+  const server = await Server.make("1");
   try {
     await visit(page, server);
     const run = await startRun(page, server);
@@ -157,7 +158,7 @@ test("the state of a debate stays in its column", async ({ page }, info) => {
 });
 
 test("the browser notifies when a run ends, after somebody asked for it", async ({ page, context }) => {
-  const server = await Server.make("0.1");
+  const server = await Server.make("0.6");
   try {
     await context.grantPermissions(["notifications"]);
     await page.addInitScript(() => {
@@ -174,7 +175,7 @@ test("the browser notifies when a run ends, after somebody asked for it", async 
     });
     const told = () => page.evaluate(() => (window as unknown as { told: string[] }).told);
     await visit(page, server);
-    const run = await startRun(page, server, { moves: 2, rounds: 1 });
+    const run = await startRun(page, server, { moves: 2, rounds: 2 });
     await page.goto(`${server.url}/runs/${run}`);
     await page.getByRole("button", { name: "Notify me" }).click();
     await expect(page.getByRole("button", { name: "Notifying" })).toHaveAttribute("aria-pressed", "true");

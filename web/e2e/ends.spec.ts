@@ -13,7 +13,7 @@ test("a consultation that cannot go on says why, and can be started again", asyn
     await expect(page.getByText("The run failed.")).toBeVisible();
     await expect(page.locator(".banner")).toContainText("no evidence could be made up");
     await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
-    await expect(page.getByRole("button", { name: "Stop" })).toHaveCount(0);
+    await expect(page.getByRole("button", { name: "Stop", exact: true })).toHaveCount(0);
     await page.getByRole("link", { name: "Start again" }).click();
     await expect(page.getByRole("combobox", { name: "Ticker" })).toHaveValue("HLXI");
     expect(trouble).toEqual([]);

@@ -22,7 +22,7 @@ async function poison(page: Page): Promise<void> {
     ...thread,
     turns: thread.turns.map((turn) => ({ ...turn, text: HOSTILE })),
   }));
-  await change<ReportDocument>(/\/memo$/, (memo) => ({
+  await change<ReportDocument>(/\/api\/runs\/[^/]+\/memo$/, (memo) => ({
     ...memo,
     title: HOSTILE,
     blocks: memo.blocks.map((block) =>

@@ -4,7 +4,7 @@ import { useGet } from "./api/use-get";
 import type { DraftList } from "./gen/api";
 import { Icon } from "./ui/icon";
 import { useKeys } from "./ui/keys";
-import { useNow } from "./ui/use-now";
+import { useTick } from "./ui/use-tick";
 
 const CommandMenu = lazy(() => import("./ui/command"));
 const KeyHelp = lazy(() => import("./ui/key-help"));
@@ -14,8 +14,7 @@ const DRAFTS_MS = 30_000;
 
 /** The number of drafts that need review. */
 function DraftCount() {
-  const now = useNow(DRAFTS_MS);
-  const { data } = useGet<DraftList>("/api/drafts?state=escalated&limit=1", Math.floor(now / DRAFTS_MS));
+  const { data } = useGet<DraftList>("/api/drafts?state=escalated&limit=1", useTick(DRAFTS_MS));
   if (!data?.waiting) return null;
   return (
     <span className="n">
@@ -72,7 +71,9 @@ export function Shell({ children }: { children: ReactNode }) {
         </Link>
         <nav className="nav" aria-label="Main">
           <NavLink to="/" end>
-            New run
+            <span>
+              New<span className="only-w"> run</span>
+            </span>
           </NavLink>
           <NavLink to="/runs" className={pathname === "/compare" ? "on" : undefined}>
             Runs

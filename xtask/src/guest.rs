@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
@@ -13,6 +14,15 @@ use crate::shell;
 
 const NAME: &str = "moothall-guest";
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The crates of the agent, as in the product's build script.
+const SOURCES: [&str; 5] = [
+    "crates/moothall-guest",
+    "crates/moothall-core",
+    "crates/moothall-evidence",
+    "crates/moothall-gate",
+    "crates/moothall-types",
+];
 
 /// The agent is copied into every initramfs and embedded in the `moothall` binary.
 const MAX_BYTES: usize = 3 << 20;
@@ -39,13 +49,24 @@ pub(crate) fn run() -> Result<()> {
         fs_err::write(&stamp, "")?;
     }
     // The product's build script watches this file, which exists even without an agent. If cargo
-    // had nothing to do, the file is not touched and the product is not rebuilt.
-    let changed = |path: &Path| fs_err::metadata(path).and_then(|data| data.modified()).ok();
-    if changed(&stamp) < changed(&built) {
+    // had nothing to do, the file is not touched and the product is not rebuilt. A changed file
+    // that is not part of the agent, such as a template, makes the agent look old.
+    let sources = SOURCES.into_iter().filter_map(|name| newest_below(&root.join(name)));
+    if changed(&stamp) < changed(&built).max(sources.max()) {
         fs_err::write(&stamp, "")?;
     }
     shell::say(&format!("{} ({} bytes)", binary.display(), bytes.len()));
     Ok(())
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs_err::metadata(path).and_then(|data| data.modified()).ok()
+}
+
+/// When the newest file in a directory was changed.
+fn newest_below(path: &Path) -> Option<SystemTime> {
+    let Ok(entries) = fs_err::read_dir(path) else { return changed(path) };
+    entries.flatten().filter_map(|entry| newest_below(&entry.path())).max()
 }
 
 fn build(root: &Path, folder: &Path) -> Result<()> {

@@ -3,7 +3,7 @@
 //! Every sample comes from a real run of the debug build, in an empty home directory. A file is
 //! written only if it differs in more than the id and date of its run.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -132,7 +132,7 @@ fn masked(text: &str) -> String {
         let (run, after) = from.split_at(from.find(|c| !is_digit(c)).unwrap_or(from.len()));
         result.push_str(before);
         let is_id = run.len() >= 32 && !run.starts_with("--");
-        let is_date = before.ends_with("started ") && run.len() == 10;
+        let is_date = result.ends_with("started ") && run.len() == 10;
         result.push_str(if is_id || is_date { "#" } else { run });
         rest = after;
     }
@@ -154,7 +154,7 @@ impl Sampler {
         self.run(&CONSULT)?;
         let runs: Value = serde_json::from_str(&self.run(&["runs", "--json"])?)?;
         let run = runs["runs"][0]["run_id"].as_str().context("the consultation is not stored")?;
-        for (format, name) in [("html", "memo.html"), ("pdf", "memo.pdf"), ("csv", "scores.csv")] {
+        for (format, name) in [("html", "memo.html"), ("pdf", "memo.pdf")] {
             self.run(&["report", run, "--format", format, "--output", name])?;
         }
         self.run(&["committee", "new", "committee.toml"])?;
@@ -169,7 +169,6 @@ impl Sampler {
             ("memo.md", SampleMask::Ids),
             ("memo.html", SampleMask::Ids),
             ("memo.pdf", pdf),
-            ("scores.csv", SampleMask::Exact),
             ("receipt.jsonl", SampleMask::ReceiptNotes),
             ("committee.toml", SampleMask::Exact),
             ("mcp-session.md", SampleMask::Ids),

@@ -102,7 +102,7 @@ fn call_of(body: &RunEventBody) -> Option<&EffectId> {
 }
 
 impl RunRecord {
-    /// The model calls of the run, without those that a fork inherited.
+    /// The model calls of the run, without the inherited calls of a fork.
     pub fn calls(&self) -> RunCalls {
         let mut calls = RunCalls::default();
         for stored in &self.events {

@@ -299,7 +299,7 @@ impl Gateway {
 }
 
 /// What a call has reserved and tried, over all of its models.
-struct CallProgress {
+pub(crate) struct CallProgress {
     /// The most that an attempt can cost, by the most expensive model.
     reserved: CallCost,
     tries: u32,

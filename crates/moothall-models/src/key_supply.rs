@@ -62,8 +62,8 @@ impl KeySupply {
         }
     }
 
-    /// Another key than the one that the provider rejected, for access tokens that expire. `None`
-    /// if there is no other one.
+    /// Another key after the provider rejected one, for access tokens that expire. `None`
+    /// if no other one exists.
     pub async fn replacement_of(&self, rejected: &ApiKey) -> Option<ApiKey> {
         let SupplyKind::Fetched(fetched) = &self.0 else { return None };
         let mut key = fetched.key.lock().await;

@@ -26,12 +26,12 @@ fn secrets_split_across_chunks_are_redacted() {
 
 /// Returns the numbered keys of an access token that expires, then failures.
 #[derive(Debug)]
-struct Tokens {
+struct TokenSequence {
     fetched: Arc<AtomicUsize>,
     available: usize,
 }
 
-impl KeyResolver for Tokens {
+impl KeyResolver for TokenSequence {
     fn resolve(&self) -> KeyFuture<'_> {
         let number = self.fetched.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
@@ -45,7 +45,7 @@ impl KeyResolver for Tokens {
 
 fn tokens(available: usize) -> (KeySupply, Arc<AtomicUsize>) {
     let fetched = Arc::new(AtomicUsize::new(0));
-    (KeySupply::fetched_by(Tokens { fetched: Arc::clone(&fetched), available }), fetched)
+    (KeySupply::fetched_by(TokenSequence { fetched: Arc::clone(&fetched), available }), fetched)
 }
 
 #[tokio::test]

@@ -70,12 +70,11 @@ impl RequestTarget {
             headers.insert(header_name(name)?, value);
         }
         // A request to this machine leaves it if it goes through a proxy on another one.
-        let is_local = |url: &Url| is_loopback(url);
-        let stays_here = is_local(&url)
+        let stays_here = is_loopback(&url)
             && options
                 .proxy
                 .as_deref()
-                .is_none_or(|proxy| Url::parse(proxy).is_ok_and(|proxy| is_local(&proxy)));
+                .is_none_or(|proxy| Url::parse(proxy).is_ok_and(|proxy| is_loopback(&proxy)));
         let is_private = url.scheme() == "https" || stays_here;
         let (auth, region) = (provider.auth, provider.region.clone());
         Ok(Self { url, headers, auth, region, is_private, secrets })

@@ -180,7 +180,7 @@ impl ListViewCache {
         };
         catch_up(app, &mut view).await?;
         let mut views = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another request may have read the same run meanwhile.
+        // Another request may have read the same run in the meantime.
         views.retain(|known| known.about.run_id != row.run_id);
         views.push_back(view.clone());
         while views.len() > MAX_CACHED_VIEWS {

@@ -116,8 +116,9 @@ impl CommandContext {
     }
 
     /// The model for an estimate, which needs no key.
-    pub(crate) fn model_for_estimate(&self) -> Option<ModelName> {
-        self.model(None).or_else(|_| self.default_model(DEFAULT_PROVIDER)).ok()
+    pub(crate) fn model_for_estimate(&self) -> Option<ModelList> {
+        let default = || self.default_model(DEFAULT_PROVIDER).map(ModelList::from);
+        self.model(None).or_else(|_| default()).ok()
     }
 
     /// The default models of other large providers, to compare with `model`.

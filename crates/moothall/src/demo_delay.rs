@@ -55,7 +55,7 @@ impl EffectPerformer for DelayedPerformer {
                 let delay = self.delay.wait(id);
                 tokio::time::sleep(delay).await;
                 let mut performed = self.performer.perform(id, effect).await;
-                // The delay stands for the time of a model, so it is part of the latency.
+                // The delay represents the time of a model, so it is part of the latency.
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
                 let timing = &mut performed.timing;
                 timing.latency_ms = timing.latency_ms.saturating_add(delay_ms);

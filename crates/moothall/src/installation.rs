@@ -1,4 +1,4 @@
-//! How this program was installed. Every package contains a small file that says so, at a fixed
+//! How this program was installed. Every package contains a small file with the answer, at a fixed
 //! place relative to the program.
 
 use std::fmt;
@@ -112,7 +112,7 @@ impl fmt::Display for Installation {
     }
 }
 
-/// A file that is missing, too large or not as expected is no marker.
+/// A file that is missing, too large or not as expected does not count.
 fn read_marker(program: &Path) -> Option<InstallMarker> {
     let file = fs_err::File::open(program.parent()?.join(MARKER)).ok()?;
     let mut bytes = Vec::new();

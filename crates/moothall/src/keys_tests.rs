@@ -268,7 +268,9 @@ fn a_provider_without_a_key_has_a_hint_how_to_set_one() {
 }
 
 fn printing(key: &str) -> ProviderSettings {
-    ProviderSettings { key_command: Some(format!("echo {key}")), ..ProviderSettings::default() }
+    // The command does not contain the key, so that a leak is noticed.
+    let command = format!("printf {}%s {}", &key[..3], &key[3..]);
+    ProviderSettings { key_command: Some(command), ..ProviderSettings::default() }
 }
 
 #[test]
@@ -291,10 +293,10 @@ fn a_key_command_comes_after_variables_and_before_files() {
 fn a_command_of_an_untrusted_provider_is_never_started() {
     let proof = tempfile::tempdir().unwrap();
     let touched = proof.path().join("touched");
-    let command = Some(format!("touch {}", touched.display()));
+    let command = format!("touch {}", touched.display());
     let settings = ProviderSettings {
-        key_command: command.clone(),
-        header_command: BTreeMap::from([("x-token".to_owned(), command.unwrap())]),
+        key_command: Some(command.clone()),
+        header_command: BTreeMap::from([("x-token".to_owned(), command)]),
         header_env: BTreeMap::from([("x-other".to_owned(), "SECRET".to_owned())]),
         ..ProviderSettings::default()
     };
@@ -358,7 +360,7 @@ fn storing_a_key_changes_only_its_line() {
     let store = |provider: &str| {
         store_key(&EnvVars::default(), &path, provider, &key, KeyStorageChoice::Automatic).unwrap()
     };
-    // Without a session bus there is no keychain.
+    // Without a session bus the keychain is missing.
     assert_eq!(store("openai"), (KeyStorage::File, None));
     store("groq");
     let text = fs_err::read_to_string(&path).unwrap();

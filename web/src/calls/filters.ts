@@ -1,6 +1,6 @@
 // The filters of the call log. They are kept in the address, so a link shows the same calls.
 import { useCallback, useMemo } from "react";
-import { useSearchParams } from "react-router";
+import { useAddress } from "../ui/use-address";
 
 export const FILTERS = ["role", "stage", "move", "round", "model", "result", "retries", "text"] as const;
 export type FilterName = (typeof FILTERS)[number];
@@ -21,19 +21,10 @@ export interface CallPlace {
 }
 
 export function useCallPlace(): CallPlace {
-  const [params, setParams] = useSearchParams();
+  const [params, changeAddress] = useAddress();
   const change = useCallback<CallPlace["change"]>(
-    (changes) =>
-      setParams(
-        (before) => {
-          for (const [name, value] of Object.entries(changes))
-            if (value === null || value === undefined || value === "") before.delete(name);
-            else before.set(name, value);
-          return before;
-        },
-        { replace: true, preventScrollReset: true },
-      ),
-    [setParams],
+    (changes) => changeAddress(changes, { preventScrollReset: true }),
+    [changeAddress],
   );
   const clear = useCallback(() => change(Object.fromEntries(FILTERS.map((name) => [name, null]))), [change]);
   const query = FILTERS.flatMap((name) => {

@@ -40,41 +40,43 @@ function Division({
       ? sum.cost_micro_usd / total.cost_micro_usd
       : (sum.prompt_tokens + sum.output_tokens) / Math.max(1, total.prompt_tokens + total.output_tokens);
   return (
-    <table>
-      <caption>{title}</caption>
-      <thead className="sr">
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Calls</th>
-          <th scope="col">Tokens</th>
-          <th scope="col">Cost</th>
-        </tr>
-      </thead>
-      <tbody>
-        {parts.map((sum) => (
-          <tr key={sum.name}>
-            <th scope="row">
-              <i style={{ width: `${weight(sum) * 100}%` }} aria-hidden="true" />
-              {sum.name === NO_MOVE ? (
-                <span>{sum.name}</span>
-              ) : (
-                <button
-                  type="button"
-                  aria-pressed={place.filters[filter] === sum.name}
-                  onClick={() => place.change({ [filter]: place.filters[filter] === sum.name ? null : sum.name })}
-                >
-                  {plain(sum.name)}
-                </button>
-              )}
-            </th>
-            <td>{count(sum.calls)}</td>
-            <td title={`${count(sum.prompt_tokens)} in, ${count(sum.output_tokens)} out`}>
-              {short(sum.prompt_tokens + sum.output_tokens)}
-            </td>
-            <td>{costOfSum(sum)}</td>
+    <div className="callsum">
+      <table>
+        <caption>{title}</caption>
+        <thead className="sr">
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Calls</th>
+            <th scope="col">Tokens</th>
+            <th scope="col">Cost</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {parts.map((sum) => (
+            <tr key={sum.name}>
+              <th scope="row">
+                <i style={{ width: `${weight(sum) * 100}%` }} aria-hidden="true" />
+                {sum.name === NO_MOVE ? (
+                  <span>{sum.name}</span>
+                ) : (
+                  <button
+                    type="button"
+                    aria-pressed={place.filters[filter] === sum.name}
+                    onClick={() => place.change({ [filter]: place.filters[filter] === sum.name ? null : sum.name })}
+                  >
+                    {plain(sum.name)}
+                  </button>
+                )}
+              </th>
+              <td>{count(sum.calls)}</td>
+              <td title={`${count(sum.prompt_tokens)} in, ${count(sum.output_tokens)} out`}>
+                {short(sum.prompt_tokens + sum.output_tokens)}
+              </td>
+              <td>{costOfSum(sum)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from "react";
 import { asProblem, get, type Problem } from "../api/client";
 import type { CallPage, ModelCall } from "../gen/api";
 
-/** The first page is on screen sooner if it is small. */
-const FIRST = 1000;
+/** The first page is on screen sooner if it is small; it fills every screen. */
+const FIRST = 250;
 const NEXT = 2500;
 
 /** How often a run in progress is asked for new calls. */

@@ -18,10 +18,13 @@ const TICKS = [0, 0.25, 0.5, 0.75];
 
 export function Waterfall({
   calls,
+  origin,
   chosen,
   onChoose,
 }: {
   calls: readonly ModelCall[];
+  /** The time that START counts from, in milliseconds since 1970. */
+  origin: number;
   chosen: string | undefined;
   onChoose: (call: string) => void;
 }) {
@@ -74,6 +77,7 @@ export function Waterfall({
           at={i}
           top={i * height}
           chosen={i === at}
+          origin={origin}
           scale={scale}
           choose={onChoose}
         />,
@@ -92,7 +96,7 @@ export function Waterfall({
             {title}
           </span>
         ))}
-        <Axis scale={scale} />
+        <Axis scale={scale} origin={origin} />
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       <div
@@ -139,14 +143,14 @@ function useVisible(list: { current: HTMLElement | null }, total: number, height
   return visible;
 }
 
-function Axis({ scale }: { scale: TimeScale }) {
+function Axis({ scale, origin }: { scale: TimeScale; origin: number }) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: the table is not made of table elements
     // biome-ignore lint/a11y/useFocusableInteractive: a header is not interactive
     <span className="c-bar axis" role="columnheader" aria-label="Timeline">
       {TICKS.map((place) => (
         <i key={place} style={{ left: `${place * 100}%` }}>
-          {duration(scale.time(place) - scale.start)}
+          {duration(Math.max(0, scale.time(place) - origin))}
         </i>
       ))}
     </span>
@@ -158,6 +162,7 @@ const CallRow = memo(function CallRow({
   at,
   top,
   chosen,
+  origin,
   scale,
   choose,
 }: {
@@ -165,6 +170,7 @@ const CallRow = memo(function CallRow({
   at: number;
   top: number;
   chosen: boolean;
+  origin: number;
   scale: TimeScale;
   choose: (call: string) => void;
 }) {
@@ -182,7 +188,7 @@ const CallRow = memo(function CallRow({
       style={{ transform: `translateY(${top}px)` }}
       onClick={() => choose(call.call)}
     >
-      <Cell name="start">{duration(call.started_at_ms - scale.start)}</Cell>
+      <Cell name="start">{duration(call.started_at_ms - origin)}</Cell>
       <Cell name="call">
         <button type="button" className="callname" aria-pressed={chosen}>
           <i className={clsx("dot", markOf(call))} aria-hidden="true" />

@@ -290,6 +290,27 @@ chain: string, };
 export type DebateStance = "hold" | "partial" | "concede";
 
 /**
+ * The score of doing nothing, which is not debated.
+ */
+export type DoNothingView = { 
+/**
+ * The sum of all scores.
+ */
+score: number, 
+/**
+ * The highest possible sum.
+ */
+out_of: number, 
+/**
+ * The difference between the highest and the lowest sum of a decision maker.
+ */
+spread: number, 
+/**
+ * Scores by decision maker and metric.
+ */
+breakdown: { [key in string]: { [key in string]: number } }, };
+
+/**
  * The path of an effect within its run, such as `m7/round-3/critic/D2`.
  *
  * It is the journal key, the name of the trace span and the subject of the event. It describes the
@@ -329,7 +350,7 @@ effect_id: EffectId,
  */
 purpose: CallPurpose, 
 /**
- * The model.
+ * The model that answered.
  */
 model: ModelName, 
 /**
@@ -343,7 +364,11 @@ usage_basis: UsageBasis,
 /**
  * The cost; absent if the price is unknown.
  */
-cost_micro_usd: MicroUsd | null, } | { "type": "model_failed", 
+cost_micro_usd: MicroUsd | null, 
+/**
+ * The requested model, if a fallback answered.
+ */
+instead_of?: UnavailableModel, } | { "type": "model_failed", 
 /**
  * The call.
  */
@@ -835,6 +860,31 @@ detail: string, };
 export type FailureKind = "rate-limited" | "overloaded" | "server" | "transport" | "timed-out" | "truncated" | "malformed" | "empty-reply" | "auth" | "context-overflow" | "context-truncated" | "refused" | "bad-request" | "over-budget" | "price-unknown" | "not-found";
 
 /**
+ * The answers of one role that a fallback gave instead of the requested model.
+ */
+export type FallbackUse = { 
+/**
+ * The role, such as `critic`.
+ */
+role: string, 
+/**
+ * The requested model.
+ */
+model: string, 
+/**
+ * The model that answered.
+ */
+fallback: string, 
+/**
+ * Why the requested model did not answer, for the first of these answers.
+ */
+reason: FailureKind, 
+/**
+ * The number of answers by agent or move, such as `analyst_2` or `m7`.
+ */
+answers: { [key in string]: number }, };
+
+/**
  * A reference to a file by its content.
  */
 export type FileRef = { 
@@ -1239,7 +1289,11 @@ driven: boolean,
 /**
  * The run that it was forked from.
  */
-parent?: ForkView, };
+parent?: ForkView, 
+/**
+ * The score of doing nothing, if a finished consultation has one.
+ */
+do_nothing?: DoNothingView, };
 
 /**
  * The status of a run.
@@ -1307,6 +1361,10 @@ usage: UsageTotals,
  * The cost of its answered calls, by purpose and model.
  */
 costs: Array<CallCosts>, 
+/**
+ * Answers that fallbacks gave instead of unavailable models, by role.
+ */
+model_fallbacks?: Array<FallbackUse>, 
 /**
  * The weakest isolation class of anything that ran in it.
  */
@@ -1446,6 +1504,19 @@ stance: DebateStance | null,
  * The cited evidence.
  */
 cites: Array<string>, };
+
+/**
+ * A model that did not answer, so a fallback was called.
+ */
+export type UnavailableModel = { 
+/**
+ * The model.
+ */
+model: ModelName, 
+/**
+ * Why it did not answer.
+ */
+reason: FailureKind, };
 
 /**
  * The source of the numbers in a [`TokenUsage`].

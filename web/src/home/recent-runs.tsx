@@ -7,6 +7,7 @@ import { StateTag } from "../runs/state-tag";
 import { FormProblem } from "../ui/form-problem";
 import { Button, ButtonLink, Empty, Loading } from "../ui/parts";
 import { useNow } from "../ui/use-now";
+import { useTick } from "../ui/use-tick";
 import { RunBars } from "../viz/score-bars";
 import { Setup } from "./setup";
 
@@ -14,7 +15,7 @@ const SHOWN = 6;
 
 export function RecentRuns() {
   const now = useNow(5000);
-  const { data, problem, reload } = useGet<RunList>(`/api/runs?limit=${SHOWN}`, Math.floor(now / 10_000));
+  const { data, problem, reload } = useGet<RunList>(`/api/runs?limit=${SHOWN}`, useTick(10_000));
   const all = data?.runs;
   return (
     <section className="sect" aria-label="Recent runs">

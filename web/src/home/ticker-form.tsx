@@ -1,5 +1,5 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
-import { useNavigate, useSearchParams } from "react-router";
+import { useNavigate } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import type { Facts } from "../api/facts";
 import { useMay } from "../api/session";
@@ -18,6 +18,7 @@ import { FieldProblem } from "../ui/field";
 import { FormProblem } from "../ui/form-problem";
 import { Icon } from "../ui/icon";
 import { Button, Segmented, Tag } from "../ui/parts";
+import { useAddress } from "../ui/use-address";
 import { Blocked } from "./blocked";
 import { CompanyField } from "./company-field";
 import { type ConsultOptions, ConsultOptionsPanel, NO_OPTIONS, optionsBody, optionsFiles } from "./consult-options";
@@ -36,7 +37,7 @@ const ALWAYS_SHOWN: readonly FormField[] = ["company", "budget", "rounds"];
 /** The form that starts a consultation: company, rounds, spend limit. */
 export function TickerForm() {
   const navigate = useNavigate();
-  const [params, setParams] = useSearchParams();
+  const [params, changeAddress] = useAddress();
   const field = useRef<HTMLInputElement>(null);
   const hintId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
@@ -70,14 +71,7 @@ export function TickerForm() {
   const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
   const change = (name: string, value: string, usual: string) =>
-    setParams(
-      (before) => {
-        if (value === usual) before.delete(name);
-        else before.set(name, value);
-        return before;
-      },
-      { replace: true },
-    );
+    changeAddress({ [name]: value === usual ? null : value });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows the field, not the other way round
   useEffect(() => {
     if (asked) change("ticker", asked, "HLXI");

@@ -35,7 +35,7 @@ export function MemoCite({ run, id }: { run: string; id: string }) {
         onBlur={hide}
         onKeyDown={(event) => event.key === "Escape" && hide()}
       >
-        {citeName(id)}
+        {plain(citeName(id))}
       </Link>
       {place && (
         <span className="hovercard" role="tooltip" id={cardId} style={place}>

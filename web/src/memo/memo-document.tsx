@@ -77,8 +77,10 @@ function Block({ run, block, anchor }: { run: string; block: DocumentBlock; anch
 
 function Table({ run, table }: { run: string; table: DocumentTable }) {
   return (
-    <section
+    // biome-ignore lint/a11y/useSemanticElements: a box that scrolls, not a fieldset
+    <div
       className="memotable"
+      role="group"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
       tabIndex={0}
       aria-label={`Table: ${table.columns.map((one) => one.title).join(", ")}`}
@@ -105,7 +107,7 @@ function Table({ run, table }: { run: string; table: DocumentTable }) {
           ))}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }
 

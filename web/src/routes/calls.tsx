@@ -31,6 +31,7 @@ export default function Calls() {
   const log = useCalls(runId, place.query, view?.as_of_seq ?? 0, over);
   const calls = useMemo(() => sorted(log.calls, place.sort), [log.calls, place.sort]);
   const wide = useMedia("(min-width: 1181px)");
+  const phone = useMedia("(max-width: 720px)");
   const name = view ? plain(view.consult?.ticker ?? view.about.title) : shortId(runId);
   useEffect(() => {
     document.title = `Calls, ${name} · Moothall`;
@@ -58,7 +59,15 @@ export default function Calls() {
             <b>The calls could not be loaded.</b> {log.problem.message} {log.problem.hint}
           </Note>
         )}
-        {log.page && <Controls place={place} page={log.page} />}
+        {log.page &&
+          (phone ? (
+            <details className="callfilterbox">
+              <summary>{place.query === "" ? "Filters" : "Filters (active)"}</summary>
+              <Controls place={place} page={log.page} />
+            </details>
+          ) : (
+            <Controls place={place} page={log.page} />
+          ))}
         {log.page && log.page.all.total.calls > 0 && (
           <details className="panel callsumbox" open={wide || undefined}>
             <summary>Sums by role, move and model</summary>
@@ -66,7 +75,7 @@ export default function Calls() {
           </details>
         )}
         {calls.length > 0 ? (
-          <Waterfall calls={calls} chosen={open} onChoose={choose} />
+          <Waterfall calls={calls} origin={log.page?.first_start_ms ?? 0} chosen={open} onChoose={choose} />
         ) : (
           <NoCalls view={view} place={place} page={log.problem ? undefined : log.page} isLoading={!log.page} />
         )}
@@ -115,6 +124,8 @@ function Head({
 }) {
   const total = page?.matching.total;
   const all = page?.all.total.calls ?? 0;
+  // The page of the run counts retries separately.
+  const retries = total?.calls === all ? (view?.usage.extra_calls ?? 0) : 0;
   return (
     <header className="callpagehead">
       <Crumb>
@@ -129,7 +140,9 @@ function Head({
       {total && (
         <p className="calltotal" aria-live="off">
           <b>{count(total.calls)}</b>
-          {total.calls !== all && ` of ${count(all)}`} calls · <b>{short(total.prompt_tokens)}</b> tokens in
+          {total.calls !== all && ` of ${count(all)}`} calls
+          {retries > 0 && ` (${count(retries)} ${retries === 1 ? "retry" : "retries"})`} ·{" "}
+          <b>{short(total.prompt_tokens)}</b> tokens in
           {total.prompt_tokens > 0 && `, ${Math.round((total.cached_tokens / total.prompt_tokens) * 100)} % cached`} ·{" "}
           <b>{short(total.output_tokens)}</b> out · <b>{costOfSum(total)}</b>
         </p>
@@ -154,15 +167,21 @@ function Controls({ place, page }: { place: CallPlace; page: CallPage }) {
       <Choice place={place} name="round" title="Round" sums={all.rounds} />
       <Choice place={place} name="model" title="Model" sums={all.models} />
       <Choice place={place} name="result" title="Result" sums={all.results} />
-      <label>
-        <span className="lab">Sort</span>
-        <select value={place.sort} onChange={(event) => place.change({ sort: sortParam(event.target.value) })}>
+      <div>
+        <label className="lab" htmlFor="call-sort">
+          Sort
+        </label>
+        <select
+          id="call-sort"
+          value={place.sort}
+          onChange={(event) => place.change({ sort: sortParam(event.target.value) })}
+        >
           <option value="time">Time</option>
           <option value="length">Longest</option>
           <option value="cost">Most expensive</option>
           <option value="tokens">Most tokens</option>
         </select>
-      </label>
+      </div>
       <Search place={place} />
       <label className="callretries">
         <input
@@ -194,9 +213,11 @@ function Choice({ place, name, title, sums }: { place: CallPlace; name: FilterNa
   if (sums.length < 2 && value === "") return null;
   const known = sums.some((sum) => sum.name === value);
   return (
-    <label>
-      <span className="lab">{title}</span>
-      <select value={value} onChange={(event) => place.change({ [name]: event.target.value })}>
+    <div>
+      <label className="lab" htmlFor={`call-${name}`}>
+        {title}
+      </label>
+      <select id={`call-${name}`} value={value} onChange={(event) => place.change({ [name]: event.target.value })}>
         <option value="">All</option>
         {!known && value !== "" && <option value={value}>{plain(value)}</option>}
         {sums.map((sum) => (
@@ -205,7 +226,7 @@ function Choice({ place, name, title, sums }: { place: CallPlace; name: FilterNa
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }
 

@@ -234,7 +234,7 @@ function CompareMenu({ view, consult }: { view: RunView; consult: ConsultView })
         <option value="">nothing</option>
         {others.slice(0, 20).map((run) => (
           <option key={run.run_id} value={run.run_id}>
-            {dayAndTime(run.created_at)}, {run.model}
+            {dayAndTime(run.created_at)}, {plain(run.model)}
           </option>
         ))}
       </select>

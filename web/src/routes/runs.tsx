@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Link, useNavigate, useSearchParams } from "react-router";
+import { Link, useNavigate } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
@@ -12,7 +12,9 @@ import { FormProblem } from "../ui/form-problem";
 import { Icon } from "../ui/icon";
 import { usePageTitle } from "../ui/page-title";
 import { Button, ButtonLink, Empty, Loading } from "../ui/parts";
+import { useAddress } from "../ui/use-address";
 import { useNow } from "../ui/use-now";
+import { useTick } from "../ui/use-tick";
 import "../styles/runs.css";
 
 const PAGE = 50;
@@ -28,30 +30,21 @@ const STATES: [RunState, string][] = [
 /** All runs: search, filters, order, comparison and deletion. The address keeps what is shown. */
 export default function Runs() {
   usePageTitle("Runs");
-  const [params, setParams] = useSearchParams();
+  const [params, changeAddress] = useAddress();
   const now = useNow(5000);
   const [text, setText] = useState(() => params.get("q") ?? "");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const q = useDelayed(text.trim(), 250);
   const page = Math.max(1, Math.floor(Number(params.get("page"))) || 1);
   const sort = params.get("sort") ?? "newest";
-  const change = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        if (value === "") before.delete(name);
-        else before.set(name, value);
-        if (name !== "page") before.delete("page");
-        return before;
-      },
-      { replace: true },
-    );
+  const change = (name: string, value: string) => changeAddress({ page: null, [name]: value });
   const query = new URLSearchParams({ limit: String(PAGE), offset: String((page - 1) * PAGE), sort });
   if (q) query.set("q", q);
   for (const name of ["state", "workflow"]) {
     const value = params.get(name);
     if (value) query.set(name, value);
   }
-  const { data, problem, reload } = useGet<RunList>(`/api/runs?${query}`, Math.floor(now / 10_000));
+  const { data, problem, reload } = useGet<RunList>(`/api/runs?${query}`, useTick(10_000));
   const isFiltered = q !== "" || params.has("state") || params.has("workflow");
   const rows = data?.runs ?? [];
   const picked = rows.filter((run) => chosen.has(run.run_id));

@@ -7,11 +7,12 @@ import { StateTag } from "../runs/state-tag";
 import { ProgramForm } from "../tasks/program-form";
 import { Empty, Loading } from "../ui/parts";
 import { useNow } from "../ui/use-now";
+import { useTick } from "../ui/use-tick";
 
 /** Starts a program run and lists earlier ones. */
 export default function Tasks() {
   const now = useNow(10_000);
-  const { data } = useGet<RunList>("/api/runs?limit=50&workflow=run", Math.floor(now / 10_000));
+  const { data } = useGet<RunList>("/api/runs?limit=50&workflow=run", useTick(10_000));
   useEffect(() => {
     document.title = "Tasks · Moothall";
   }, []);

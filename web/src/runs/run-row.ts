@@ -16,7 +16,7 @@ export function headingOf(run: RunSummary): RunHeading {
     return { code: plain(consult.ticker) || "Private", name: company };
   }
   if (run.workflow === "consult") return { code: plain(run.title).split(/[ :]/)[0] ?? "", name: "" };
-  return { code: "Task", name: run.model };
+  return { code: "Task", name: plain(run.model) };
 }
 
 const STAGES = ["Reading filings", "Drawing inferences", "Proposing moves", "Debating", "Ranking"];

@@ -7,9 +7,7 @@ export function Row({ name, children, below }: { name: string; children: ReactNo
     <div className={below ? "setrow long" : "setrow"}>
       <span>{name}</span>
       <span className="setval">{children}</span>
-      {below && (
-        <span className="keyhint muted">{typeof below === "string" ? <CodeText text={below} /> : below}</span>
-      )}
+      {below && <span className="keyhint muted">{typeof below === "string" ? <CodeText text={below} /> : below}</span>}
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
+import { CodeText } from "./code-text";
 
 interface Control {
   id?: string;
@@ -31,7 +32,7 @@ export function Field({
       })}
       {hint && (
         <p className="muted" id={`${id}-h`}>
-          {hint}
+          <CodeText text={hint} />
         </p>
       )}
       <FieldProblem>{problem}</FieldProblem>
@@ -44,7 +45,7 @@ export function FieldProblem({ children }: { children: ReactNode }) {
   if (!children) return null;
   return (
     <p className="fieldproblem" role="alert">
-      {children}
+      {typeof children === "string" ? <CodeText text={children} /> : children}
     </p>
   );
 }

@@ -1,5 +1,6 @@
 import clsx from "clsx";
 import { type DragEvent, useId, useState } from "react";
+import { CodeText } from "./code-text";
 import { FieldProblem } from "./field";
 import { Button } from "./parts";
 
@@ -62,7 +63,7 @@ export function FilePicker({
         }}
       />
       <p className="muted" id={`${id}-h`}>
-        {hint}
+        <CodeText text={hint} />
       </p>
       {files.length > 0 && (
         <ul className="filelist" aria-label={`${label}: chosen`}>

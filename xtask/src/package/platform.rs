@@ -123,7 +123,7 @@ impl PackagePlatform {
     }
 }
 
-/// The packages that contain binaries. npm installs the one that fits.
+/// The packages that contain binaries. npm installs the matching one.
 pub(crate) fn npm_packages() -> impl Iterator<Item = String> {
     PLATFORMS.into_iter().map(|platform| platform.npm_package())
 }

@@ -213,7 +213,7 @@ impl ConsultInput {
     }
 
     /// The preferred model of every member, for the receipt; empty if no member has a model of its
-    /// own and there are no fallbacks, as in runs of earlier versions.
+    /// own and fallbacks are not set, as in runs of earlier versions.
     pub fn receipt_models(&self) -> BTreeMap<String, ModelName> {
         let members = self.member_models();
         let has_fallbacks = members.iter().any(|(_, models)| !models.fallbacks().is_empty());

@@ -201,8 +201,8 @@ fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize
     (compared, unchanged)
 }
 
-/// Every move of both consultations: pairs of similar moves, then those that only the first has,
-/// then those that only the second has.
+/// Every move of both consultations: pairs of similar moves, then moves of only the first,
+/// then moves of only the second.
 fn matches<'a>(
     before: &'a ConsultReport,
     after: &'a ConsultReport,

@@ -94,7 +94,7 @@ fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
     let mut lines = Vec::new();
     if nothing.is_scored() {
         lines.push(format!(
-            "Doing nothing (m0) scores {}/{} ({}), without a debate.",
+            "Doing nothing (m0): score {}/{} ({}), without a debate.",
             nothing.total_score,
             nothing.top_score,
             cards.join(", ")

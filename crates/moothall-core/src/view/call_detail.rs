@@ -17,7 +17,7 @@ pub struct CallDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub prompt: Option<CallPrompt>,
-    /// Why there is no prompt.
+    /// Why the prompt is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub prompt_problem: Option<String>,

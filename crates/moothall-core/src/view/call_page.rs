@@ -235,7 +235,7 @@ impl RunCalls {
     pub fn page(&self, matching: &[&ModelCall], after: u64, limit: usize) -> CallPage {
         let mut rest = matching.iter().filter(|call| call.seq > after);
         let calls: Vec<ModelCall> = rest.by_ref().take(limit).map(|call| (*call).clone()).collect();
-        let next = rest.next().and(calls.last()).map(|call| call.seq);
+        let next = rest.next().and_then(|_| calls.last()).map(|call| call.seq);
         let end = |call: &ModelCall| call.started_at_ms.saturating_add(call.length_ms);
         CallPage {
             calls,

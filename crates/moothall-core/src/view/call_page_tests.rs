@@ -15,6 +15,7 @@ fn log() -> RunCalls {
             usage: TokenUsage { input: 10, output: 1, ..TokenUsage::default() },
             usage_basis: UsageBasis::Reported,
             cost_micro_usd: Some(MicroUsd::new(seq)),
+            instead_of: None,
         };
         calls.apply(seq, seq * 100, &body, None);
     };

@@ -76,7 +76,7 @@ pub struct ModelCall {
     pub retry: bool,
     /// What became of the answer.
     pub result: CallResult,
-    /// Why the answer was not used as it is; empty if it was.
+    /// Why the answer was not used unchanged; empty if it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<String>>")]
     pub reasons: Vec<String>,

@@ -15,6 +15,7 @@ fn replied(path: &str, purpose: CallPurpose, cost: Option<u64>) -> RunEventBody 
         usage: TokenUsage { input: 100, cache_read: 40, output: 7, ..TokenUsage::default() },
         usage_basis: UsageBasis::Reported,
         cost_micro_usd: cost.map(MicroUsd::new),
+        instead_of: None,
     }
 }
 

@@ -224,7 +224,10 @@ pub fn hide_secrets(text: &str) -> (String, u64) {
     // The plain view comes first, so an encoded copy of a known value hides no line.
     for view in views(bytes, &PREFIXES, &mut work) {
         let is_plain = view.bytes == bytes;
-        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, at: usize, value: &[u8]| {
+        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, kind, at, value: &[u8]| {
+            if kind == SecretMatch::Example {
+                return;
+            }
             if is_plain {
                 plain.insert(value.to_vec());
                 ranges.push((at, at + value.len(), pattern.kind));

@@ -51,9 +51,9 @@ impl AddressTemplate {
                 });
             }
         }
-        self.resource = own.resource.clone().or(self.resource.take());
-        self.project = own.project.clone().or(self.project.take());
-        self.region = own.region.clone().or(self.region.take());
+        self.resource = own.resource.clone().or_else(|| self.resource.take());
+        self.project = own.project.clone().or_else(|| self.project.take());
+        self.region = own.region.clone().or_else(|| self.region.take());
         Ok(())
     }
 

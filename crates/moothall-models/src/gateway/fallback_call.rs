@@ -1,18 +1,21 @@
 //! Calls with fallbacks: the next model is called when one is unavailable.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use moothall_core::model::{ModelFailure, ModelFallback, ModelName, ModelReply, ModelRequest};
+use moothall_core::model::{
+    FailureKind, ModelFailure, ModelFallback, ModelName, ModelReply, ModelRequest,
+};
 
 use super::{CallFault, CallProgress, Gateway, MIN_DELAY, RetryPatience, delays, unknown_provider};
 use crate::backend::ReplyListener;
 use crate::ledger::RunLedger;
 use crate::model_availability::ModelState;
+use crate::model_limiter::MAX_PAUSE;
 
 impl Gateway {
     /// Calls the models of a request in order of preference until one answers. Models that failed
     /// recently are called last. If none answers, repeats that until the outage is over.
-    pub(super) async fn call_with_fallbacks(
+    pub(crate) async fn call_with_fallbacks(
         &self,
         request: &ModelRequest,
         ledger: &RunLedger,
@@ -55,11 +58,14 @@ impl Gateway {
                         let reason = reason.filter(|_| *model != request.model);
                         let fallback =
                             reason.map(|reason| ModelFallback { model: model.clone(), reason });
+                        let fallback = fallback.map(Box::new);
                         return Ok(ModelReply { fallback, ..reply });
                     }
                     Err(fault) if fault.failure.kind.allows_fallback() => {
                         let kind = fault.failure.kind;
-                        availability.note_failed(&key, kind, Instant::now(), interval);
+                        if !is_momentary(&fault.failure) {
+                            availability.note_failed(&key, kind, Instant::now(), interval);
+                        }
                         if *model == request.model {
                             reason = Some(kind);
                         }
@@ -91,9 +97,16 @@ impl Gateway {
     }
 
     /// Names a model and its server.
-    pub(super) fn availability_key(&self, model: &ModelName) -> String {
+    pub(crate) fn availability_key(&self, model: &ModelName) -> String {
         format!("{model} {}", self.address(model))
     }
+}
+
+/// Whether only this call moves to a fallback: a rate limit is normal, and the limiter of the model
+/// adapts to it. A provider that asks for a long delay has no quota left.
+fn is_momentary(failure: &ModelFailure) -> bool {
+    let asked = failure.retry_after_ms.map(Duration::from_millis);
+    failure.kind == FailureKind::RateLimited && asked.is_none_or(|asked| asked <= MAX_PAUSE)
 }
 
 /// The failure of the requested model, with those of its fallbacks.

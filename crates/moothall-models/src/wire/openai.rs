@@ -327,7 +327,9 @@ impl OpenAiStreamReader {
         if let Some(error) = completion.error {
             return Err(of_error_object(&error));
         }
-        if let (None, Some(model)) = (&self.model, completion.model) {
+        // Azure starts a stream with a chunk about its content filter, which names no model.
+        let model = completion.model.filter(|model| !model.is_empty());
+        if let (None, Some(model)) = (&self.model, model) {
             self.model = Some(model.into_owned());
         }
         if let Some(usage) = completion.usage {

@@ -22,6 +22,11 @@ fn request() -> ModelRequest {
     }
 }
 
+/// The second model answered instead of the first.
+fn second(reason: FailureKind) -> Option<Box<ModelFallback>> {
+    Some(Box::new(ModelFallback { model: model_of(SECOND), reason }))
+}
+
 /// The first provider fails, the second answers.
 fn fail_first(server: &FakeProvider, fault: ProviderFault) {
     server.respond_with(move |call| match call.wire {
@@ -49,7 +54,7 @@ async fn a_fallback_answers_for_every_failure_that_would_pause_the_run() {
         let report = desk.call(&request()).await;
         let reply = report.result.unwrap();
         assert_eq!(reply.text, "second");
-        assert_eq!(reply.fallback, Some(ModelFallback { model: model_of(SECOND), reason }));
+        assert_eq!(reply.fallback, second(reason));
         assert_eq!(report.timing.tries, tries + 1);
         assert_eq!(request().answered_by(&reply), &model_of(SECOND));
     }
@@ -101,8 +106,7 @@ async fn an_unavailable_model_is_not_called_again_at_once() {
     let ledger = RunLedger::unlimited();
     for _ in 0..3 {
         let reply = gateway.call(&request(), &ledger, None).await.result.unwrap();
-        let reason = FailureKind::Auth;
-        assert_eq!(reply.fallback, Some(ModelFallback { model: model_of(SECOND), reason }));
+        assert_eq!(reply.fallback, second(FailureKind::Auth));
     }
     assert_eq!((calls_of(&server, FIRST), calls_of(&server, SECOND)), (1, 3));
     // If the fallback fails too, the model gets a last chance.
@@ -112,6 +116,19 @@ async fn an_unavailable_model_is_not_called_again_at_once() {
     });
     let reply = gateway.call(&request(), &ledger, None).await.result.unwrap();
     assert_eq!((reply.text.as_str(), reply.fallback), ("first", None));
+}
+
+#[tokio::test]
+async fn a_short_rate_limit_moves_only_the_affected_call() {
+    let desk = Desk::new().await;
+    let limited = || ProviderFault::RateLimited { retry_after: None };
+    desk.server.respond_with(move |call| match (call.wire, call.number) {
+        // The first attempt and its retries.
+        (FIRST, 0..4) => limited().into(),
+        _ => ProviderBehaviour::text("any"),
+    });
+    assert!(desk.call(&request()).await.result.unwrap().fallback.is_some());
+    assert_eq!(desk.call(&request()).await.result.unwrap().fallback, None);
 }
 
 #[tokio::test]
@@ -128,15 +145,19 @@ async fn a_model_is_used_again_after_its_outage() {
 
 #[tokio::test]
 async fn calls_with_fallbacks_wait_for_the_end_of_an_outage_of_all_models() {
-    let desk = Desk::new().await;
-    desk.call(&ModelRequest { fallbacks: Vec::new(), ..request() }).await.result.unwrap();
-    let before = desk.server.calls().len();
-    desk.server.respond_with(move |call| match call.number as usize {
+    let server = FakeProvider::start().await.unwrap();
+    let mut options = options(&server, ProviderSettings::default());
+    options.retry.outage_wait = Duration::from_secs(60);
+    let (gateway, ledger) = (Gateway::new(options), RunLedger::unlimited());
+    let alone = ModelRequest { fallbacks: Vec::new(), ..request() };
+    gateway.call(&alone, &ledger, None).await.result.unwrap();
+    let before = server.calls().len();
+    server.respond_with(move |call| match call.number as usize {
         // Longer than the retries of both models.
         number if number < before + 12 => ProviderFault::Overloaded.into(),
         _ => ProviderBehaviour::text("back"),
     });
-    assert_eq!(desk.call(&request()).await.result.unwrap().text, "back");
+    assert_eq!(gateway.call(&request(), &ledger, None).await.result.unwrap().text, "back");
 }
 
 #[tokio::test]

@@ -86,9 +86,9 @@ async fn secret_headers_are_sent_and_removed_from_replies() {
 
 /// Prints `token-0`, `token-1` and so on, as a command for access tokens does.
 #[derive(Debug, Clone, Default)]
-struct Tokens(Arc<AtomicUsize>);
+struct TokenPrinter(Arc<AtomicUsize>);
 
-impl KeyResolver for Tokens {
+impl KeyResolver for TokenPrinter {
     fn resolve(&self) -> KeyFuture<'_> {
         let number = self.0.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { Ok(ApiKey::new(format!("token-{number}"))) })
@@ -99,7 +99,7 @@ impl KeyResolver for Tokens {
 async fn an_expired_access_token_is_replaced_within_one_attempt() {
     let server = FakeProvider::start().await.unwrap();
     server.script([ProviderBehaviour::from(ProviderFault::Unauthorized)]);
-    let tokens = Tokens::default();
+    let tokens = TokenPrinter::default();
     let key = Some(KeySupply::fetched_by(tokens.clone()));
     let gateway = gateway("lab", of_server(&server), ProviderSecrets { key, ..Default::default() });
     let request = ModelRequest::ask("lab/m".parse().unwrap(), "Say hello.", 50);
@@ -183,7 +183,8 @@ async fn answer(
     response: &str,
 ) -> std::io::Result<String> {
     let mut request = Vec::new();
-    while !request.windows(4).any(|part| part == b"\r\n\r\n") {
+    // With its body: a connection that is closed before is reset.
+    while !is_complete(&String::from_utf8_lossy(&request)) {
         if stream.read_buf(&mut request).await? == 0 {
             break;
         }
@@ -191,6 +192,12 @@ async fn answer(
     stream.write_all(response.as_bytes()).await?;
     stream.shutdown().await?;
     Ok(String::from_utf8_lossy(&request).into_owned())
+}
+
+fn is_complete(request: &str) -> bool {
+    let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    body.len() >= length.map_or(0, |length| length.parse().unwrap())
 }
 
 fn response(status: &str, body: &str) -> String {

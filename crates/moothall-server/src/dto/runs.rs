@@ -61,7 +61,7 @@ pub struct RunSummary {
     #[cfg_attr(test, ts(type = "string", optional))]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
-    /// Whether it is paused until somebody has reviewed its moves.
+    /// Whether it is paused until a person has reviewed its moves.
     #[serde(default)]
     pub needs_review: bool,
     /// Why it is paused or failed.

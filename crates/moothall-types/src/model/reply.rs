@@ -23,9 +23,9 @@ pub struct ModelReply {
     pub usage_basis: UsageBasis,
     /// Cost of the call; `None` if the price is unknown.
     pub cost_micro_usd: Option<MicroUsd>,
-    /// The fallback that answered; `None` if the requested model did.
+    /// The fallback that answered; `None` if the requested model did. Boxed because it is rare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<ModelFallback>,
+    pub fallback: Option<Box<ModelFallback>>,
 }
 
 /// A fallback that answered instead of the requested model.

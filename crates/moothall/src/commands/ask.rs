@@ -250,7 +250,7 @@ impl AskReport<'_> {
             .cost_micro_usd
             .map_or_else(|| "price unknown".to_owned(), |_| spent.usd.to_string());
         let (tokens, seconds) = (spent.tokens, self.record.timing().latency_ms as f64 / 1000.0);
-        if let Some(ModelFallback { model, reason }) = &reply.fallback {
+        if let Some(ModelFallback { model, reason }) = reply.fallback.as_deref() {
             let requested = self.model;
             terminal::note(&format!(
                 "{YELLOW}{requested} is unavailable ({reason}); using {model}{YELLOW:#}\n"

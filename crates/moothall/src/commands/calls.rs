@@ -75,7 +75,7 @@ fn print_calls(record: &RunRecord, args: &CallsArgs) -> anyhow::Result<()> {
     let id = run_store::short_id(&record.row.run_id);
     if shown.is_empty() {
         terminal::print("no calls\n")?;
-        terminal::note(&format!("{DIM}{}{DIM:#}\n", empty_hint(&log, &id)));
+        terminal::note(&format!("{DIM}{}{DIM:#}\n", empty_hint(&log, id)));
         return Ok(());
     }
     let width = terminal::stdout_is_terminal().then(|| terminal::size().0);

@@ -15,14 +15,13 @@ use std::time::Duration;
 use moothall_core::text::sanitize;
 use moothall_sandbox::ProbedEngine;
 use serde_json::Value;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::demo_folder::{
     ANSWERS, CHANGED_MEMO, CHANGED_RECEIPT, DemoFolder, EDITED_FILE, MEMO, MEMO_PAGE, PROGRAM_FILE,
     RECEIPT, WORKSPACE,
 };
 use self::keyboard::{Keyboard, TourKey};
-use self::step_process::StepScope;
+use self::step_process::{StepScope, StopSignals};
 use self::tour_text::{changed_number, memo_excerpt, wrap_command};
 use super::{runtime, serve};
 use crate::args::{DemoArgs, GlobalArgs};
@@ -110,7 +109,7 @@ struct DemoTour<'a> {
     global: &'a GlobalArgs,
     folder: &'a DemoFolder,
     size: ConsultSize,
-    /// `None` if nobody is asked.
+    /// `None` without questions.
     keyboard: Option<Keyboard>,
     stop: StopSignals,
     /// Whether the user agreed to run the current step.
@@ -129,7 +128,7 @@ struct ConsultSize {
 const SMALL: ConsultSize = ConsultSize { moves: "5", rounds: "3", pace: None };
 /// Without questions, on a terminal: long enough to be seen.
 const BRIEF: ConsultSize = ConsultSize { pace: Some("0.1"), ..SMALL };
-const FULL: ConsultSize = ConsultSize { moves: "10", rounds: "5", pace: Some("0.8") };
+const FULL: ConsultSize = ConsultSize { moves: "10", rounds: "4", pace: Some("0.8") };
 
 impl<'a> DemoTour<'a> {
     fn start(
@@ -243,11 +242,12 @@ impl<'a> DemoTour<'a> {
         self.show_command(&["exec", PROGRAM_FILE])?;
         self.confirm().await?;
         let global = self.global;
-        let finding = async {
+        // Boxed because the future is large.
+        let finding = Box::pin(async {
             let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
             logging::start(&loaded.resolved.config.log, global.verbose);
             isolation::usable_sandbox(&loaded, IMAGE).await
-        };
+        });
         terminal::note(&format!("{DIM}testing sandboxes (slow the first time) …{DIM:#}\n"));
         let found =
             self.unless_stopped(tokio::time::timeout(SANDBOX_TEST_TIMEOUT, finding)).await?;
@@ -490,34 +490,5 @@ fn columns() -> usize {
     match terminal::stdout_is_terminal() {
         true => terminal::size().0.min(MAX_COLUMNS),
         false => MAX_COLUMNS,
-    }
-}
-
-/// Signals that end the tour. Its directory is removed also when the terminal is closed.
-struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl StopSignals {
-    fn listen() -> Result<Self, CliError> {
-        let listen = |kind| {
-            signal(kind)
-                .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
-        };
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
-    }
-
-    async fn recv(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
     }
 }

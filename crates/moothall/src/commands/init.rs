@@ -95,6 +95,12 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     Ok(CliExit::Fine)
 }
 
+fn is_on_this_machine(context: &CommandContext, model: &ModelName) -> bool {
+    let provider = context.catalog.provider(model.provider());
+    let url = provider.and_then(|provider| reqwest::Url::parse(&provider.base_url).ok());
+    url.is_some_and(|url| is_loopback(&url))
+}
+
 /// The model to write; `None` keeps a configured list that starts with it.
 fn changed_model(context: &CommandContext, model: &ModelName) -> Option<ModelName> {
     let configured = context.loaded.resolved.config.model.as_ref();
@@ -141,6 +147,7 @@ impl TestedModel {
         let cost = match gateway.max_cost(&request).usd {
             Some(MicroUsd::ZERO) => None,
             Some(most) => Some(format!("costs at most {most}")),
+            None if is_on_this_machine(&context, model) => None,
             None => Some("has an unknown price".to_owned()),
         };
         if let Some(cost) = cost.filter(|_| !yes) {

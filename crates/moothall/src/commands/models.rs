@@ -120,7 +120,8 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
-            let _ = writeln!(text, "  no models listed; any name works, but its price is unknown");
+            let price = if provider.free { " and is free" } else { ", but its price is unknown" };
+            let _ = writeln!(text, "  no models listed; any name works{price}");
         }
         for card in cards {
             let price = price_labels(card.prices.as_ref());

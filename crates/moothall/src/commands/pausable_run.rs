@@ -136,10 +136,10 @@ pub(crate) fn pause_message(
         RunPause::Failure(model, found) => failure::of_pause(context, model, found, run_id),
         RunPause::Question(asked) => {
             CliError::notice(CliExit::NeedsPerson, format!("run {id} is paused: {asked}"))
-                .with_hint(resume_hint(&id))
+                .with_hint(resume_hint(id))
         }
         RunPause::Person => CliError::notice(CliExit::Cancelled, format!("run {id} is paused"))
-            .with_hint(resume_hint(&id)),
+            .with_hint(resume_hint(id)),
     }
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn pause_message(
 pub(crate) fn interruption_message(run_id: &RunId) -> CliError {
     let id = run_store::short_id(run_id);
     let message = format!("run {id} was interrupted; unfinished calls will be repeated");
-    CliError::notice(CliExit::Cancelled, message).with_hint(resume_hint(&id))
+    CliError::notice(CliExit::Cancelled, message).with_hint(resume_hint(id))
 }
 
 /// The message for a run that a user ended.

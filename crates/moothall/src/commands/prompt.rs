@@ -41,8 +41,9 @@ pub(crate) async fn ask_line(prompt: &str) -> Option<String> {
 /// Asks for a secret, which is not shown; `None` after Ctrl-C or Ctrl-D. Reads byte by byte without
 /// signals, so that the terminal shows input again whatever the user presses.
 pub(crate) fn ask_hidden(prompt: &str) -> io::Result<Option<String>> {
-    terminal::show(prompt);
+    // Before the prompt, so that nothing typed after it is shown.
     let hidden = HiddenInput::start()?;
+    terminal::show(prompt);
     let answer = read_hidden(io::stdin().lock());
     drop(hidden);
     terminal::show("\n");

@@ -1,6 +1,6 @@
 //! `moothall` without a command: what it does, what to try, and the state of this machine.
 //!
-//! The page reads files only. It starts no process and tests nothing, so it appears at once.
+//! The page reads files only. It starts no process and tests nothing, so it appears immediately.
 
 use std::fmt::Write as _;
 
@@ -71,7 +71,7 @@ fn problem(error: &CliError) -> MachineState {
 fn machine_state(context: &CommandContext) -> Vec<(&'static str, MachineState)> {
     let providers: Vec<&str> = context.keys.providers().collect();
     let keys = match providers.as_slice() {
-        [] => not_ready("none found; the demo model needs none"),
+        [] => not_ready("none found; `moothall key set PROVIDER` stores one"),
         found => ready(found.join(", ")),
     };
     let model = match context.model(None) {
@@ -136,7 +136,7 @@ fn page(state: &[(&str, MachineState)], columns: usize) -> String {
     page
 }
 
-/// Writes commands with their descriptions beside them, or below them if there is no space.
+/// Writes commands with their descriptions beside them, or below them if space is short.
 fn write_commands(page: &mut String, commands: &[(&str, &str)], columns: usize) {
     let indent = if columns < MIN_TABLE_COLUMNS { 4 } else { 28 };
     for (command, about) in commands {

@@ -42,6 +42,12 @@ fn config_show_prints_every_value_with_its_origin() {
 # model is not set
 # catalog is not set
 
+[models]
+# inference is not set
+# analyst is not set
+# critic is not set
+# decision_maker is not set
+
 [budget]
 usd = "2.50"  # from moothall.toml:2
 # tokens is not set
@@ -95,6 +101,10 @@ fn show_prints_key_value_and_origin_as_json() {
     let expected = json!([
         { "key": "model", "value": "a/b", "origin": { "from": "file", "path": "moothall.toml", "line": 1 } },
         { "key": "catalog", "value": null, "origin": { "from": "default" } },
+        { "key": "models.inference", "value": null, "origin": { "from": "default" } },
+        { "key": "models.analyst", "value": null, "origin": { "from": "default" } },
+        { "key": "models.critic", "value": null, "origin": { "from": "default" } },
+        { "key": "models.decision_maker", "value": null, "origin": { "from": "default" } },
         { "key": "budget.usd", "value": null, "origin": { "from": "default" } },
         { "key": "budget.tokens", "value": null, "origin": { "from": "default" } },
         { "key": "retry.retries", "value": 3, "origin": { "from": "default" } },
@@ -164,7 +174,7 @@ fn check_prints_ok_or_every_problem_with_its_hint() {
         "
 moothall.toml:1: unknown key `modle`
   hint: did you mean `model`?
-moothall.toml:2: `model` expects a string, not 5
+moothall.toml:2: `model` expects a model or a list of models, not 5
 ",
     );
 }

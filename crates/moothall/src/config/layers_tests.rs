@@ -104,6 +104,42 @@ fn nothing_configured_gives_the_defaults() {
 }
 
 #[test]
+fn models_are_one_name_or_a_list_in_order_of_preference() {
+    let several = |names: &[&str]| {
+        Some(ModelChoice::Several(names.iter().map(|name| (*name).to_owned()).collect()))
+    };
+    check(
+        layers(
+            "model = [\"a/b\", \"c/d\"]\nmodels.critic = [\"c/d\", \"a/b\"]\n",
+            &[],
+            &[("MOOTHALL_MODELS__ANALYST", "a/b,c/d")],
+            "",
+        ),
+        Config {
+            model: several(&["a/b", "c/d"]),
+            models: ModelsSection {
+                analyst: Some(ModelChoice::One("a/b,c/d".to_owned())),
+                critic: several(&["c/d", "a/b"]),
+                ..ModelsSection::default()
+            },
+            ..Config::default()
+        },
+    );
+    let invalid = "is invalid: `a/b` is in the list twice";
+    check_file(
+        "models.critic = [\"a/b\", \"a/b\"]",
+        &format!("etc/moothall.toml:1: `models.critic` {invalid}"),
+        "see `moothall models`",
+    );
+    check_variable(
+        "MOOTHALL_MODEL",
+        "a/b,a/b",
+        &format!("MOOTHALL_MODEL: `model` {invalid}"),
+        "see `moothall models`",
+    );
+}
+
+#[test]
 fn each_layer_covers_the_ones_below_it() {
     let (file, dotenv, environment, flags) = (
         "model = \"a/file\"",
@@ -286,8 +322,9 @@ fn an_unknown_variable_is_named_with_the_nearest_known_one() {
 #[test]
 fn an_api_key_in_the_configuration_is_refused_and_not_quoted() {
     let hint = |variable: &str| {
+        let provider = variable.trim_end_matches("_API_KEY").to_lowercase();
         format!(
-            "API keys are not part of the configuration: set `{variable}`, or put the key in `keys.toml` (see `moothall config path`)"
+            "API keys are not part of the configuration: run `moothall key set {provider}`, or set `{variable}`"
         )
     };
     check_file(
@@ -326,8 +363,16 @@ fn a_value_of_the_wrong_type_is_named_with_its_place() {
         "etc/moothall.toml:1: `budget.tokens` expects an integer of at least 0, not -1",
         "",
     );
-    check_file("model = 5", "etc/moothall.toml:1: `model` expects a string, not 5", "");
-    check_file("[model]\na = 5", "etc/moothall.toml:1: `model` expects a string, not a table", "");
+    check_file(
+        "model = 5",
+        "etc/moothall.toml:1: `model` expects a model or a list of models, not 5",
+        "",
+    );
+    check_file(
+        "[model]\na = 5",
+        "etc/moothall.toml:1: `model` expects a model or a list of models, not a table",
+        "",
+    );
     check_file("budget = 5", "etc/moothall.toml:1: `budget` must be a table, not 5", "");
     check_file("[[provider]]", "etc/moothall.toml:1: `provider` must be a table, not a list", "");
     check_file(
@@ -388,7 +433,7 @@ fn a_bad_value_is_a_problem_even_where_another_layer_covers_it() {
                 "etc/moothall.toml:2: unknown key `zzz`",
                 "`moothall config show` lists the known keys",
             ),
-            ("etc/moothall.toml:1: `model` expects a string, not 5", ""),
+            ("etc/moothall.toml:1: `model` expects a model or a list of models, not 5", ""),
         ],
     );
 }
@@ -473,6 +518,10 @@ fn every_configuration_value_records_its_origin() {
         [
             entry("model", text("a/b"), at(1)),
             entry("catalog", None, ConfigOrigin::Default),
+            entry("models.inference", None, ConfigOrigin::Default),
+            entry("models.analyst", None, ConfigOrigin::Default),
+            entry("models.critic", None, ConfigOrigin::Default),
+            entry("models.decision_maker", None, ConfigOrigin::Default),
             entry("budget.usd", text("2.50"), at(3)),
             entry(
                 "budget.tokens",
@@ -629,6 +678,42 @@ proptest! {
             let debug = format!("{error:?}");
             prop_assert!(!debug.contains("sk-secret"), "{}", debug);
         }
+    }
+}
+
+#[test]
+fn invalid_connection_settings_are_refused_and_not_quoted() {
+    let secret = "is a secret, which does not belong in the configuration";
+    let variable = "put the name of a variable in `provider.groq.header_env`, or for the API key run `moothall key set groq`";
+    for (lines, fault, hint) in [
+        ("headers.Authorization = \"sk-1\"", secret, variable),
+        ("headers.x-gateway_token = \"sk-1\"", secret, variable),
+        ("query.api_key = \"sk-1\"", secret, "run `moothall key set groq`"),
+        (
+            "query.\"a.b\" = \"1\"",
+            "is not the name of a query parameter",
+            "use letters, digits, `-` and `_`",
+        ),
+        (
+            "headers.Host = \"evil.example\"",
+            "is not a header that can be set",
+            "use letters, digits and `-`; `host` and `content-length` are set by the connection",
+        ),
+        (
+            "header_env.x-token = \"sk-1\"",
+            "is not the name of an environment variable",
+            "use the name of a variable, such as \"GATEWAY_TOKEN\", never the secret itself",
+        ),
+        (
+            "proxy = \"http://me:sk-1@proxy.example\"",
+            "must not contain a user name or password",
+            "use a URL like \"http://proxy.example.com:3128\"; put a proxy with a password in `HTTPS_PROXY`",
+        ),
+        ("key_command_timeout = \"0s\"", "must not be zero", "remove it"),
+    ] {
+        let (key, _) = lines.split_once(" = ").unwrap();
+        let message = format!("etc/moothall.toml:1: `provider.groq.{key}` {fault}");
+        check_file(&format!("provider.groq.{lines}"), &message, hint);
     }
 }
 

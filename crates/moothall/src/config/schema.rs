@@ -59,9 +59,7 @@ impl fmt::Display for ConfigValueKind {
             Self::Path => f.write_str("a path"),
             Self::Duration => f.write_str("a duration such as \"30s\""),
             Self::Dollars => f.write_str("an amount of US dollars such as \"2.50\""),
-            Self::Models => {
-                f.write_str("a model such as \"openai/gpt-5-mini\", or a list of models")
-            }
+            Self::Models => f.write_str("a model or a list of models"),
             Self::Integer { minimum: Some(minimum) } => {
                 write!(f, "an integer of at least {minimum}")
             }

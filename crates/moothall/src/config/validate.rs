@@ -130,10 +130,13 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<ConfigProblem>
             }
         }
         for parameter in provider.query.keys() {
+            let path = ["provider", name.as_str(), "query", parameter.as_str()];
             if is_secret_name(parameter) {
-                let path = ["provider", name.as_str(), "query", parameter.as_str()];
                 let hint = format!("run `moothall key set {name}`");
                 report(&path, "is a secret, which does not belong in the configuration", hint);
+            } else if !is_parameter(parameter) {
+                let hint = "use letters, digits, `-` and `_`".to_owned();
+                report(&path, "is not the name of a query parameter", hint);
             }
         }
         let headers = [
@@ -189,9 +192,11 @@ fn is_variable(variable: &str) -> bool {
 fn is_header(name: &str) -> bool {
     let reserved =
         ["host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"];
-    !name.is_empty()
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        && !reserved.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+    is_parameter(name) && !reserved.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
+}
+
+fn is_parameter(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// Whether headers or parameters of this name are secrets.

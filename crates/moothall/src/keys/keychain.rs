@@ -66,7 +66,7 @@ fn read(provider: &str) -> Result<Option<ApiKey>, KeychainError> {
     })
 }
 
-/// Runs in a thread of its own: the keychain blocks while it asks the user, and cannot be cancelled.
+/// Runs in a separate thread: the keychain blocks while it asks the user, and cannot be cancelled.
 fn in_time<T: Send + 'static>(
     work: impl FnOnce() -> keyring::Result<T> + Send + 'static,
 ) -> Result<T, KeychainError> {

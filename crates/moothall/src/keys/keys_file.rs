@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use moothall_models::ApiKey;
 use toml_edit::DocumentMut;
@@ -60,7 +60,7 @@ fn is_keychain_marker(table: &toml::Table) -> bool {
     table.len() == 1 && table.get("keychain").and_then(toml::Value::as_bool) == Some(true)
 }
 
-/// Replaces or removes the line of a provider; the rest of the file stays as it is.
+/// Replaces or removes the line of a provider; the rest of the file stays unchanged.
 pub(crate) fn write_keys_file(
     path: &Path,
     provider: &str,
@@ -97,7 +97,7 @@ fn replace_private_file(path: &Path, text: &str) -> io::Result<()> {
         Ok(target) => target,
         Err(_) => std::path::absolute(path)?,
     };
-    let folder = target.parent().map_or_else(Default::default, Path::to_owned);
+    let folder = target.parent().map_or_else(PathBuf::new, Path::to_owned);
     fs_err::create_dir_all(&folder)?;
     let mut fresh = tempfile::NamedTempFile::new_in(&folder)?;
     fresh.write_all(text.as_bytes())?;

@@ -113,7 +113,7 @@ impl ConsultRequest {
         super::context(config, &self.settings, self.model.as_ref().map(ModelList::first))
     }
 
-    /// Selects a model even if there is no key for it.
+    /// Selects a model even if its key is missing.
     #[must_use]
     pub(crate) fn for_estimate(mut self, context: &CommandContext) -> Self {
         self.model = self.model.or_else(|| context.model_for_estimate());

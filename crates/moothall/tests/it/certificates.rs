@@ -40,7 +40,7 @@ fn certificates_that_the_user_chose_are_never_replaced() {
     let world = World::new().with("SSL_CERT_FILE", "/nonexistent/ca.pem").with("SSL_CERT_DIR", "");
     fake.configure(&world, "");
     let ran = world.run(&["--config", "fake.toml", "ask", "--model", "ollama/m", "hello"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), ""), "{ran}");
     assert!(ran.stderr.contains("check the variable SSL_CERT_FILE"), "{ran}");
     assert_eq!(fake.calls().len(), 0);
 }

@@ -59,7 +59,8 @@ fn consultations_about_different_companies_are_compared_only_by_force() {
     let world = World::new();
     fs_err::create_dir_all(world.path("papers")).unwrap();
     world.write("papers/plan.md", "Revenue was $12 million in 2025.\n");
-    let private = ["consult", "--name", "Acme Pumps", "--files", "papers", "--model", "demo"];
+    let private =
+        ["consult", "--name", "Acme Pumps", "--source", "files", "papers", "--model", "demo"];
     let small = ["--rounds", "1", "--moves", "1", "--yes", "--json"];
     let ran = world.run(&[&private[..], &small[..]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");

@@ -127,7 +127,8 @@ fn init_validates_and_shows_answers_and_keeps_existing_settings() {
 #[test]
 fn init_offers_to_store_a_missing_api_key() {
     let world = World::new();
-    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    let arguments = ["init", "--color", "never", "--no-demo", "--no-call"];
+    let mut person = Person::start(world.command(&arguments));
     person.answer("provider/name [demo]", "mistral/mistral-small-latest\n");
     person.answer("No API key of mistral yet. Enter it now? [Y/n]", "\n");
     person.answer("API key of mistral (not shown): ", "sk-typed-secret\n");
@@ -148,18 +149,19 @@ fn init_can_configure_a_local_server() {
     let world = World::new();
     let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
     person.answer("provider/name [demo]", "2\n");
-    person.answer("Server URL", "http://127.0.0.1:28411/v1\n");
+    // Nothing listens on this port.
+    person.answer("Server URL", "http://127.0.0.1:9/v1\n");
     person.answer("Model name on this server", "smollm2-135m\n");
     person.answer("Email address [none]", "\n");
     person.answer("Write these changes? [Y/n]", "\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
-    // No server listens there: the failed call is shown, and the configuration is kept.
+    // The failed call is shown, and the configuration is kept.
     assert!(shown.contains("local/smollm2-135m did not answer (transport:"), "{shown}");
     assert!(shown.contains("moothall models --check local/smollm2-135m"), "{shown}");
     assert_eq!(
         fs_err::read_to_string(config(&world)).unwrap(),
-        "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:28411/v1\"\n"
+        "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:9/v1\"\n"
     );
     assert_eq!(world.run(&["config", "check"]).code, Some(0));
 }

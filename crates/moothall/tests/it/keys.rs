@@ -3,7 +3,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use insta::assert_snapshot;
 use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::json;
 
@@ -31,17 +30,50 @@ fn a_key_from_standard_input_is_stored_privately_used_and_removed() {
     fake.configure(&world, "");
     let set = world.run_with_input(&["key", "set", "openai"], format!(" {KEY}\n").as_bytes());
     check_ok(&set);
-    assert_snapshot!(set);
+    let path = keys_file(&world).display().to_string();
+    let expected = format!(
+        "stored the key of openai in {path} (only you can read it)\ntest it: moothall key test openai\n"
+    );
+    assert_eq!((set.stdout.as_str(), set.stderr.as_str()), (expected.as_str(), ""));
     let metadata = fs_err::metadata(keys_file(&world)).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     check_ok(&world.run(&ASK));
     assert_eq!(fake.calls()[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
     let list = world.run(&["key", "list"]);
     check_ok(&list);
-    assert_snapshot!(list);
+    let lines: Vec<&str> = list.stdout.lines().collect();
+    assert_eq!(lines.len(), 14, "{list}");
+    assert_eq!(
+        lines[..3],
+        [
+            "provider         key",
+            "anthropic        none: moothall key set anthropic",
+            "azure            none: moothall key set azure"
+        ]
+    );
+    assert!(lines.contains(&&*format!("openai           file {path}")), "{list}");
+    assert!(lines.contains(&"vllm             not needed"), "{list}");
     check_ok(&world.run(&["key", "remove", "openai"]));
     assert_eq!(fs_err::read_to_string(keys_file(&world)).unwrap(), "");
-    assert_snapshot!(world.run(&["key", "remove", "openai"]));
+    let again = world.run(&["key", "remove", "openai"]);
+    let expected = "error: no key of openai is stored\nhint: `moothall key list` shows all keys\n";
+    assert_eq!((again.code, again.stderr.as_str()), (Some(2), expected));
+}
+
+#[test]
+fn a_keychain_that_does_not_answer_leads_to_the_file() {
+    let world = World::new().with("DBUS_SESSION_BUS_ADDRESS", "unix:path=/no/such/bus");
+    let set = world.run_with_input(&["key", "set", "openai"], KEY.as_bytes());
+    check_ok(&set);
+    assert!(set.stdout.contains("keys.toml (only you can read it)\n"), "{set}");
+    assert!(set.stdout.contains("the keychain does not answer: "), "{set}");
+    let stored = fs_err::read_to_string(keys_file(&world)).unwrap();
+    assert_eq!(stored, format!("openai = \"{KEY}\"\n"));
+    // A key that should be there is missed with a hint.
+    world.write_config("keys.toml", "openai = { keychain = true }\n");
+    let ran = world.run(&["ask", "--model", "openai/gpt-4.1-mini", "hello"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("the keychain does not answer: "), "{ran}");
 }
 
 #[test]
@@ -134,7 +166,10 @@ fn a_failing_key_command_fails_the_call_with_a_short_reason() {
     let fake = Fake::saying("fine");
     let world = World::new();
     with_command(&fake, &world, "false");
-    assert_snapshot!(world.run(&ASK_LAB));
+    let ran = world.run(&ASK_LAB);
+    let expected = "error: lab/m did not answer (auth: `provider.lab.key_command` failed with exit code 1)\n\
+                    hint: run the command yourself to see its complete output\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(4), expected));
     with_command(&fake, &world, "yes sk-1");
     let ran = world.run(&ASK_LAB);
     assert_eq!(ran.code, Some(4), "{ran}");
@@ -217,8 +252,16 @@ fn a_rejected_key_fails_its_test_with_a_hint() {
     fake.always(ProviderBehaviour::from(ProviderFault::Unauthorized));
     let world = World::new().with("OPENAI_API_KEY", KEY);
     fake.configure(&world, "");
-    assert_snapshot!(world.run(&["key", "test", "openai", "--config", "fake.toml"]));
-    assert_snapshot!(world.run(&["key", "test", "groq"]));
+    let ran = world.run(&["key", "test", "openai", "--config", "fake.toml"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    let start = "error: openai rejected the key from OPENAI_API_KEY (auth: ";
+    assert!(ran.stderr.starts_with(start), "{ran}");
+    let hint = "hint: check the key, or replace it with `moothall key set openai`\n";
+    assert!(ran.stderr.ends_with(hint) && !ran.stderr.contains(KEY), "{ran}");
+    let missing = world.run(&["key", "test", "groq"]);
+    assert_eq!(missing.code, Some(2), "{missing}");
+    let hint = "hint: run `moothall key set groq`, or set `GROQ_API_KEY`";
+    assert!(missing.stderr.contains(hint), "{missing}");
 }
 
 #[test]

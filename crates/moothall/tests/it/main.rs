@@ -43,6 +43,7 @@ mod real_companies;
 mod real_drafts;
 mod real_exec;
 mod real_isolation;
+mod real_keychain;
 mod real_mcp;
 mod real_outages;
 mod real_postgres;

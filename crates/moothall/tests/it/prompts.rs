@@ -192,9 +192,18 @@ fn models_of_members_are_accepted_and_checked_over_http() {
     let world = World::new();
     let server = Server::start(&world, &[]);
     let run = runtime().block_on(async {
-        let models = json!({"D2": "demo/second", "analyst": "demo/analysts"});
+        let models = json!({
+            "D2": "demo/second", "analyst": "demo/analysts", "critic": ["demo", "demo/fallback"],
+        });
         let run = server.consult(json!({ "models": models })).await;
-        for models in [json!({"D9": "demo"}), json!({"D2": "x"}), json!({"D2": "nobody/x"})] {
+        for models in [
+            json!({"D9": "demo"}),
+            json!({"D2": "x"}),
+            json!({"D2": "nobody/x"}),
+            json!({"D2": ["demo", "demo"]}),
+            json!({"D2": ["demo", 1]}),
+            json!({"D2": ["demo", "openai/gpt-5-mini"]}),
+        ] {
             let wanted = json!({"workflow": "consult", "ticker": "HLXI", "models": models});
             let refused = server.post("/api/runs", &wanted).await;
             assert!(refused.status().is_client_error(), "{}", refused.text().await.unwrap());
@@ -204,5 +213,6 @@ fn models_of_members_are_accepted_and_checked_over_http() {
     let report = world.run(&["show", &run, "--json"]).json();
     assert_eq!(report["models"]["D2"], "demo/second");
     assert_eq!(report["models"]["analyst_2"], "demo/analysts");
-    assert_eq!(report["models"]["critic"], "demo");
+    assert_eq!(report["models"]["critic"], json!(["demo", "demo/fallback"]));
+    assert_eq!(report["models"]["D1"], "demo");
 }

@@ -122,5 +122,5 @@ fn consultations_on_a_cluster_end_with_the_second_model_when_the_first_dies() {
     assert_eq!(provider.answered(), calls, "answered calls were repeated");
     let by_second = cluster.world.read("fallback.jsonl").matches("\"fallback\":{\"model\"").count();
     assert_eq!(by_second, calls - calls / 2);
-    assert_eq!(cluster.world.run(&["verify", "fallback.jsonl"]).code, Some(0));
+    assert_eq!(cluster.world.run(&["verify", "fallback.jsonl"]).code, Some(3));
 }

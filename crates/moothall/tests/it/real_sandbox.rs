@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::fake::Fake;
 use crate::serve::{Server, runtime};
-use crate::world::{Ran, World, filtered};
+use crate::world::{Ran, World, filtered, signal_until_exit};
 
 /// A world with images in its data directory.
 pub(crate) fn world() -> World {

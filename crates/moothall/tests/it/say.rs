@@ -174,6 +174,15 @@ fn resuming_without_a_review_keeps_the_moves() {
 }
 
 #[test]
+fn a_change_without_a_name_is_made_by_the_account() {
+    let world = World::new();
+    let run = waiting(&world, &[]);
+    let vetoed = world.run(&["moves", &run, "--veto", "m1"]);
+    assert_eq!(vetoed.code, Some(0), "{vetoed}");
+    assert!(vetoed.stdout.contains("vetoed by "), "{vetoed}");
+}
+
+#[test]
 fn an_invalid_move_review_is_refused_with_a_hint() {
     let world = World::new();
     let run = waiting(&world, &[]);
@@ -184,7 +193,6 @@ fn an_invalid_move_review_is_refused_with_a_hint() {
     );
     let refused = [
         &["moves", run.as_str(), "--veto", "m9", "--by", "Ada"][..],
-        &["moves", &run, "--veto", "m1"],
         &["moves", &run, "--veto", "m1", "--by", "A\u{1b}da"],
         &["moves", &run, "--edit", "m1", "--by", "Ada"],
         &["moves", &run, "--edit", "m1=missing.toml", "--by", "Ada"],
@@ -307,7 +315,7 @@ fn baseline_scores_take_as_many_calls_as_estimated() {
         )
     );
     let memo = world.read("memo.md");
-    let scores = format!("Doing nothing (m0) scores {} of 120", nothing["total_score"]);
+    let scores = format!("Doing nothing (m0): score {}/120", nothing["total_score"]);
     assert!(memo.contains(&scores), "{memo}");
     assert!(
         memo.contains("## Was the debate worth it?") && memo.contains("without a debate"),

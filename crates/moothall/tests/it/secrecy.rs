@@ -239,7 +239,7 @@ fn key_that_was_stored_or_printed_by_a_command_is_found_nowhere() {
     assert!(world.path("receipt").exists() && world.path("events.ndjson").exists());
     let environment = world.read("environment");
     assert!(environment.contains("HOME=") && !environment.contains("GROQ_API_KEY"));
-    assert!(world.read("parent").contains("ask -vvv"));
+    assert!(world.read("parent").contains("key test lab -vvv"), "{}", world.read("parent"));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn long_work_prints_what_happens_and_how_far_it_is() {
     let line = lines.next().unwrap().unwrap();
     assert!(line.starts_with("… importing images, 100 bytes, "), "{line}");
     // Closes the pipe, which ends the import with an error.
-    assert_eq!(noisy.wait_with_output().unwrap().status.code(), Some(2));
+    assert_eq!(noisy.wait_with_output().unwrap().status.code(), Some(4));
     for child in silent {
         let ended = child.wait_with_output().unwrap();
         let shown = String::from_utf8(ended.stderr).unwrap();
@@ -154,6 +154,6 @@ fn long_work_is_one_changing_line_on_a_terminal() {
     }
     drop(bundle);
     let (shown, code) = person.leave();
-    assert_eq!(code, Some(2), "{shown}");
-    assert!(shown.contains("error: "), "{shown}");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("error: cannot read the bundle"), "{shown}");
 }

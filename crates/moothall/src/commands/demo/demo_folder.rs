@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::error::CliError;
 
 /// A program as a model could write it, which also tries what a sandbox must prevent.
-pub(super) const PROGRAM: &str = include_str!("primes.py");
+pub(crate) const PROGRAM: &str = include_str!("primes.py");
 /// A file that an agent edits, and two answers of the agent.
 const WORKSPACE_FILE: &str = include_str!("app.py");
 const BAD_ANSWER: &str = include_str!("answer-1.md");
@@ -19,18 +19,18 @@ const GOOD_ANSWER: &str = include_str!("answer-2.md");
 const CREDENTIAL_MARK: &str = "CREDENTIAL";
 
 /// The names of the files, as commands use them.
-pub(super) const MEMO: &str = "memo.md";
-pub(super) const MEMO_PAGE: &str = "memo.html";
-pub(super) const CHANGED_MEMO: &str = "memo-changed.md";
-pub(super) const RECEIPT: &str = "receipt.jsonl";
-pub(super) const CHANGED_RECEIPT: &str = "receipt-changed.jsonl";
-pub(super) const PROGRAM_FILE: &str = "primes.py";
-pub(super) const WORKSPACE: &str = "workspace";
-pub(super) const EDITED_FILE: &str = "workspace/app.py";
-pub(super) const ANSWERS: [&str; 2] = ["answer-1.md", "answer-2.md"];
+pub(crate) const MEMO: &str = "memo.md";
+pub(crate) const MEMO_PAGE: &str = "memo.html";
+pub(crate) const CHANGED_MEMO: &str = "memo-changed.md";
+pub(crate) const RECEIPT: &str = "receipt.jsonl";
+pub(crate) const CHANGED_RECEIPT: &str = "receipt-changed.jsonl";
+pub(crate) const PROGRAM_FILE: &str = "primes.py";
+pub(crate) const WORKSPACE: &str = "workspace";
+pub(crate) const EDITED_FILE: &str = "workspace/app.py";
+pub(crate) const ANSWERS: [&str; 2] = ["answer-1.md", "answer-2.md"];
 
 #[derive(Debug)]
-pub(super) struct DemoFolder {
+pub(crate) struct DemoFolder {
     path: PathBuf,
     cleanup: FolderCleanup,
 }
@@ -50,7 +50,7 @@ enum FolderCleanup {
 impl DemoFolder {
     /// Creates the directory with its sample files. A named directory must be new or empty, because
     /// its content is removed.
-    pub(super) fn create(named: Option<&Path>, keep: bool) -> Result<Self, CliError> {
+    pub(crate) fn create(named: Option<&Path>, keep: bool) -> Result<Self, CliError> {
         let failed = |error: std::io::Error| {
             CliError::failed("cannot create the directory of the demo")
                 .with_source(error)
@@ -97,38 +97,38 @@ impl DemoFolder {
         fs_err::write(self.file(ANSWERS[1]), GOOD_ANSWER)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// Runs, drafts and caches of the commands.
-    pub(super) fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.file("data")
     }
 
     /// An empty configuration directory, so that the tour does not depend on the user's settings.
-    pub(super) fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.file("config")
     }
 
-    pub(super) fn is_kept(&self) -> bool {
+    pub(crate) fn is_kept(&self) -> bool {
         matches!(self.cleanup, FolderCleanup::Keep)
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.file(name).is_file()
     }
 
-    pub(super) fn read(&self, name: &str) -> Result<String, CliError> {
+    pub(crate) fn read(&self, name: &str) -> Result<String, CliError> {
         fs_err::read_to_string(self.file(name))
             .map_err(|error| CliError::failed("cannot read a file of the demo").with_source(error))
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), CliError> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), CliError> {
         fs_err::write(self.file(name), text)
             .map_err(|error| CliError::failed("cannot write a file of the demo").with_source(error))
     }

@@ -11,7 +11,7 @@ use crate::commands::prompt;
 
 /// What a key means during the tour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TourKey {
+pub(crate) enum TourKey {
     Run,
     Skip,
     Open,
@@ -31,17 +31,17 @@ impl From<u8> for TourKey {
     }
 }
 
-/// The terminal in a mode that delivers keys at once and does not print them. Ctrl-C remains a
+/// The terminal in a mode that delivers keys immediately and does not print them. Ctrl-C remains a
 /// signal. Dropping it restores the mode.
 #[derive(Debug)]
-pub(super) struct Keyboard {
+pub(crate) struct Keyboard {
     keys: UnboundedReceiver<TourKey>,
     before: Termios,
 }
 
 impl Keyboard {
-    /// `None` if there is no terminal to ask on.
-    pub(super) fn open() -> Option<Self> {
+    /// `None` without a terminal to ask on.
+    pub(crate) fn open() -> Option<Self> {
         if !prompt::is_interactive() {
             return None;
         }
@@ -56,9 +56,10 @@ impl Keyboard {
         std::thread::spawn(move || {
             let mut buffer = [0; 16];
             while let Ok(count @ 1..) = io::stdin().lock().read(&mut buffer) {
-                // A longer sequence is a function key or pasted text.
-                let key = if count == 1 { TourKey::from(buffer[0]) } else { TourKey::Other };
-                if sender.send(key).is_err() {
+                let typed = &buffer[..count];
+                // A function key arrives as one sequence.
+                let typed = if typed.starts_with(b"\x1b") { &[] } else { typed };
+                if typed.iter().any(|byte| sender.send(TourKey::from(*byte)).is_err()) {
                     break;
                 }
             }
@@ -67,7 +68,7 @@ impl Keyboard {
     }
 
     /// `None` at the end of input.
-    pub(super) async fn next(&mut self) -> Option<TourKey> {
+    pub(crate) async fn next(&mut self) -> Option<TourKey> {
         self.keys.recv().await
     }
 }

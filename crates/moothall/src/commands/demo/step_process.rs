@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal as ProcessSignal, kill_process};
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::demo_folder::DemoFolder;
 use crate::app_dirs::DATA_DIR_VARIABLE;
@@ -23,15 +24,15 @@ const IGNORED_SUFFIX: &str = "_API_KEY";
 
 /// Whose settings and data a command uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepScope {
+pub(crate) enum StepScope {
     /// The directory of the tour.
     Tour,
     /// The user's configuration, images and working directory: for sandboxes.
     User,
 }
 
-/// Prepares a command in a process group of its own, so that Ctrl-C reaches only the tour.
-pub(super) fn command(
+/// Prepares a command in its own process group, so that Ctrl-C reaches only the tour.
+pub(crate) fn command(
     global: &GlobalArgs,
     folder: &DemoFolder,
     scope: StepScope,
@@ -89,7 +90,7 @@ fn global_flags(global: &GlobalArgs) -> Vec<&'static str> {
     flags
 }
 
-pub(super) fn spawn(mut command: Command) -> Result<Child, CliError> {
+pub(crate) fn spawn(mut command: Command) -> Result<Child, CliError> {
     command.spawn().map_err(|error| {
         CliError::failed("cannot start a step of the demo")
             .with_source(error)
@@ -98,10 +99,10 @@ pub(super) fn spawn(mut command: Command) -> Result<Child, CliError> {
 }
 
 /// Stops a command. A program in a sandbox gets time to remove it.
-pub(super) async fn stop(child: &mut Child, scope: StepScope) {
+pub(crate) async fn stop(child: &mut Child, scope: StepScope) {
     let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if let (StepScope::User, Some(pid)) = (scope, pid) {
-        let _ = kill_process(pid, Signal::INT);
+        let _ = kill_process(pid, ProcessSignal::INT);
         if tokio::time::timeout(CLEANUP_TIMEOUT, child.wait()).await.is_ok() {
             return;
         }
@@ -110,7 +111,37 @@ pub(super) async fn stop(child: &mut Child, scope: StepScope) {
 }
 
 /// The exit code; 128 and the signal for a command that a signal ended, as in a shell.
-pub(super) fn exit_code(status: ExitStatus) -> i32 {
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// Signals that end the tour. Its directory is removed also when the terminal is closed.
+#[derive(Debug)]
+pub(crate) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl StopSignals {
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| CliError::failed("cannot listen for signals").with_source(error))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    pub(crate) async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{StepTally, TourStep};
 use crate::error::CliError;
 use crate::terminal::{BOLD, DIM, GREEN, wrap};
 
-pub(super) fn introduction(path: &str, is_kept: bool) -> String {
+pub(crate) fn introduction(path: &str, is_kept: bool) -> String {
     let files = match is_kept {
         true => format!("Files: {path}"),
         false => format!("Files: {path} (removed at the end; --keep keeps them)"),
@@ -20,7 +20,7 @@ pub(super) fn introduction(path: &str, is_kept: bool) -> String {
 }
 
 /// Title and explanation of a step.
-pub(super) fn step(step: TourStep) -> (&'static str, &'static str) {
+pub(crate) fn step(step: TourStep) -> (&'static str, &'static str) {
     match step {
         TourStep::Consult => (
             "Get a second opinion",
@@ -55,7 +55,7 @@ pub(super) fn step(step: TourStep) -> (&'static str, &'static str) {
     }
 }
 
-pub(super) fn ending(tally: StepTally, path: &str, is_kept: bool, columns: usize) -> String {
+pub(crate) fn ending(tally: StepTally, path: &str, is_kept: bool, columns: usize) -> String {
     let StepTally { done, skipped } = tally;
     let mut text = match skipped {
         0 => format!("\n{GREEN}Done: {done} of {} steps.{GREEN:#}", TourStep::ALL.len()),
@@ -85,7 +85,7 @@ pub(super) fn ending(tally: StepTally, path: &str, is_kept: bool, columns: usize
 }
 
 /// Why no program was run.
-pub(super) fn no_sandbox(error: &CliError) -> String {
+pub(crate) fn no_sandbox(error: &CliError) -> String {
     let why = error.full_message();
     let why = why.strip_prefix("the program was not run: ").unwrap_or(&why);
     let hint =
@@ -93,7 +93,7 @@ pub(super) fn no_sandbox(error: &CliError) -> String {
     format!("no usable sandbox on this machine, so the program does not run ({why}){hint}")
 }
 
-pub(super) fn isolation(class: IsolationClass) -> String {
+pub(crate) fn isolation(class: IsolationClass) -> String {
     let meaning = match class {
         IsolationClass::HardwareVm => "a virtual machine on KVM",
         IsolationClass::UserKernel => "gVisor, a kernel in user space",
@@ -112,7 +112,7 @@ pub(super) fn isolation(class: IsolationClass) -> String {
 const KEPT_SPACE: char = '\u{a0}';
 
 /// A command line; a long one is continued with `\`.
-pub(super) fn wrap_command(arguments: &[&str], columns: usize) -> String {
+pub(crate) fn wrap_command(arguments: &[&str], columns: usize) -> String {
     let mut line = "moothall".to_owned();
     let mut after_flag = false;
     for argument in arguments {
@@ -127,7 +127,7 @@ pub(super) fn wrap_command(arguments: &[&str], columns: usize) -> String {
 }
 
 /// The first recommended move: its text and its evidence.
-pub(super) fn memo_excerpt(memo: &str, columns: usize) -> String {
+pub(crate) fn memo_excerpt(memo: &str, columns: usize) -> String {
     let lines = memo.lines().skip_while(|line| !line.starts_with("## 1. "));
     let lines = lines.take_while(|line| !line.starts_with("### Strongest objection"));
     let mut shown = Vec::new();
@@ -147,15 +147,15 @@ pub(super) fn memo_excerpt(memo: &str, columns: usize) -> String {
 
 /// A memo with one other number.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ChangedNumber {
-    pub(super) text: String,
+pub(crate) struct ChangedNumber {
+    pub(crate) text: String,
     /// The sentence with the number.
-    pub(super) before: String,
-    pub(super) after: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 /// Changes the first dollar amount that a citation of the fact sheet follows in its sentence.
-pub(super) fn changed_number(memo: &str) -> Option<ChangedNumber> {
+pub(crate) fn changed_number(memo: &str) -> Option<ChangedNumber> {
     let line = memo.lines().find(|line| {
         line.find('$').is_some_and(|at| !line.starts_with('|') && line[at..].contains(" [F0:"))
     })?;
@@ -172,7 +172,7 @@ pub(super) fn changed_number(memo: &str) -> Option<ChangedNumber> {
 }
 
 /// Raises the first score in the conclusion of a receipt.
-pub(super) fn changed_score(receipt: &str) -> Option<String> {
+pub(crate) fn changed_score(receipt: &str) -> Option<String> {
     let mark = "\"total_score\":";
     let conclusion = receipt.find("\"conclusion\":\"ranked\"")?;
     let at = conclusion + receipt.get(conclusion..)?.find(mark)? + mark.len();
