@@ -33,7 +33,7 @@ says "no move \`m9\`" "$err"
 
 run 0 resume "$id" --receipt receipt.jsonl
 says "moves accepted with 3 changes" "$err"
-says "Doing nothing (m0) scores" "$out"
+says "Doing nothing (m0): score" "$out"
 says "Was the debate worth it?" "$out"
 run 0 verify receipt.jsonl
 says "changed   m3 vetoed by Ada: tried in 2024" "$out"

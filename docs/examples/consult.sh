@@ -6,7 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 run 0 consult HLXI --model demo --memo memo.md --receipt receipt.jsonl
 # The book shows the start of the ranking.
 shown docs/src/guides/consult.md "$(head -n 20 <<<"$out")"
-shown README.md "$(grep -A2 '^Recommended' <<<"$out")"
 says "922 calls" "$err"
 says "class none" "$err"
 says "Fictional company" "$(<memo.md)"
