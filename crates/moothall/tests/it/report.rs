@@ -20,7 +20,7 @@ fn report(world: &World, run: &str, more: &[&str]) -> Ran {
 /// A report without values that differ between runs.
 fn fixed(text: &str, run: &str) -> String {
     let text = text.replace(run, "[RUN]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
-    let before = "[RUN], begun ";
+    let before = "[RUN], started ";
     let day = text.find(before).map(|at| at + before.len());
     match day {
         Some(day) => format!("{}[DAY]{}", &text[..day], &text[day + 10..]),
