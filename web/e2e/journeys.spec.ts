@@ -21,7 +21,7 @@ async function isReadable(text: Locator): Promise<void> {
 
 test("sign in, start, review the moves, pause, resume, read the memo and follow a citation", async ({ page }) => {
   test.setTimeout(180_000);
-  const server = await Server.make("0.1", "without images", "tokens");
+  const server = await Server.make("0.4", "without images", "tokens");
   try {
     await page.goto(`${server.url}/`);
     await page.getByLabel("Token").fill(server.token("admin"));

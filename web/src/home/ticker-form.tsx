@@ -48,7 +48,8 @@ export function TickerForm() {
   const [name, setName] = useState("");
   const [options, setOptions] = useState(NO_OPTIONS);
   const [open, setOpen] = useState(isNamed);
-  const waits = params.get("wait") === "moves";
+  // The address follows the box, which must not wait for it.
+  const [waits, setWaits] = useState(() => params.get("wait") === "moves");
   const [committee, setCommittee] = useState("board");
   const [budget, setBudget] = useState("");
   const [busy, setBusy] = useState(false);
@@ -227,7 +228,10 @@ export function TickerForm() {
             <input
               type="checkbox"
               checked={waits}
-              onChange={(event) => change("wait", event.target.checked ? "moves" : "", "")}
+              onChange={(event) => {
+                setWaits(event.target.checked);
+                change("wait", event.target.checked ? "moves" : "", "");
+              }}
             />
             Pause for my review before the debates start
           </label>
