@@ -7,12 +7,10 @@ set -euo pipefail
 
 mkdir -p "$2"
 tool=$(realpath "$2")/schemathesis
-wanted=$(dirname "${BASH_SOURCE[0]}")/requirements.txt
-if ! cmp --silent "$wanted" "$tool/requirements.txt"; then
-    python3 -m venv --clear "$tool"
-    "$tool/bin/pip" install --quiet --requirement "$wanted"
-    cp "$wanted" "$tool/requirements.txt"
-fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tools/venv.sh
+source "$here/../venv.sh"
+install_venv "$tool" "$here/requirements.txt"
 [[ $1 != --install-only ]] || exit 0
 program=$(realpath "$1")
 

@@ -8,14 +8,9 @@ mkdir -p "$2"
 folder=$(realpath "$2")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-exec 9>"$folder/lock"
-flock 9
-if ! cmp --silent "$here/requirements.txt" "$folder/venv/requirements.txt"; then
-    python3 -m venv --clear "$folder/venv"
-    "$folder/venv/bin/pip" install --quiet --requirement "$here/requirements.txt"
-    cp "$here/requirements.txt" "$folder/venv/requirements.txt"
-fi
-exec 9>&-
+# shellcheck source=tools/venv.sh
+source "$here/../venv.sh"
+install_venv "$folder/venv" "$here/requirements.txt"
 [[ $1 != --install-only ]] || exit 0
 exec "$folder/venv/bin/python" -c '
 import sys, pypdf

@@ -116,6 +116,12 @@ pub(crate) fn runs(count: u64) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
+/// "1 worker", "2 workers".
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),

@@ -27,6 +27,7 @@ use crate::args::{
 };
 use crate::config::{self, LoadedConfig};
 use crate::database::DATABASE_URL_VARIABLE;
+use crate::display;
 use crate::error::{CliError, CliExit};
 use crate::files;
 use crate::logging;
@@ -128,7 +129,7 @@ fn announce_starts(folder: &Path, plan: &ClusterPlan) {
     let workers = plan.workers.last().map(|set| set.processes(folder)).unwrap_or_default();
     match count_stopped(workers) {
         0 => {}
-        workers => missing.push(counted(workers, "worker")),
+        workers => missing.push(display::counted(workers, "worker")),
     }
     if let Some(last) = missing.pop() {
         let and = if missing.is_empty() { "" } else { " and " };
@@ -142,11 +143,6 @@ fn count_stopped(parts: impl IntoIterator<Item = ClusterProcess>) -> usize {
 
 fn note(message: &str) {
     terminal::note(&format!("{DIM}{message}{DIM:#}\n"));
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// Locks the cluster directory. The kernel releases the lock when the process ends.
@@ -179,7 +175,7 @@ fn load_or_create_plan(folder: &Path, args: &ClusterUpArgs) -> Result<ClusterPla
         Some(wanted) if wanted != nodes => {
             let message = format!(
                 "cannot change the number of Restate nodes: the cluster has {}",
-                counted(nodes, "node")
+                display::counted(nodes, "node")
             );
             Err(CliError::usage(message).with_hint(
                 "create another cluster with `--dir`, or start over after \
@@ -369,7 +365,7 @@ fn down(loaded: &LoadedConfig, args: &ClusterDownArgs) -> anyhow::Result<CliExit
     let gone = if args.purge { ", deleted all data of the cluster" } else { "" };
     let message = match stopped {
         0 => "nothing was running".to_owned(),
-        stopped => format!("stopped {}", counted(stopped, "part")),
+        stopped => format!("stopped {}", display::counted(stopped, "part")),
     };
     terminal::print(&format!("{message}{gone}\n"))?;
     Ok(CliExit::Fine)

@@ -13,6 +13,7 @@ pub(crate) use self::committee_file::render;
 pub(crate) use self::committee_folder::COMMITTEE_FILE;
 use crate::args::CommitteeCommand;
 use crate::config::ConfigProblem;
+use crate::display;
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, DIM};
 
@@ -97,9 +98,9 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     terminal::print(&format!(
         "{} is valid: {}, {}, {}; {moves} moves, {} rounds each, scores out of {}\n",
         text::sanitize_line(&committee.name),
-        counted(committee.analysts.len(), "analyst"),
+        display::counted(committee.analysts.len(), "analyst"),
         "one critic",
-        counted(committee.decision_makers.len(), "decision maker"),
+        display::counted(committee.decision_makers.len(), "decision maker"),
         committee.rounds,
         committee.top_score(),
     ))?;
@@ -149,8 +150,4 @@ fn error(problem: &ConfigProblem) -> CliError {
         Some(hint) => error.with_hint(hint.clone()),
         None => error,
     }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -56,10 +56,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         let request = request.for_estimate(&context);
         let ConsultPlan { spec, estimate, cap, .. } = request.plan(&context)?;
         let others = estimate.alternatives(&context, &spec.input);
-        terminal::print(&match args.output.json {
-            true => format!("{:#}\n", estimate.json(cap, &others)),
-            false => estimate.text(cap, &others),
-        })?;
+        terminal::print(&estimate.render(cap, &others, args.output.json))?;
         return Ok(CliExit::Fine);
     }
     let ConsultPlan { spec, estimate, cap, files: uploads } = request.plan(&context)?;

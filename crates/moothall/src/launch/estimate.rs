@@ -231,7 +231,15 @@ impl CostEstimate {
         context.alternatives_to(model).into_iter().map(alternative).collect()
     }
 
-    pub(crate) fn text(&self, cap: SpendLimit, others: &[AlternativeCost]) -> String {
+    /// The output of `--estimate`.
+    pub(crate) fn render(&self, cap: SpendLimit, others: &[AlternativeCost], json: bool) -> String {
+        match json {
+            true => format!("{:#}\n", self.json(cap, others)),
+            false => self.text(cap, others),
+        }
+    }
+
+    fn text(&self, cap: SpendLimit, others: &[AlternativeCost]) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, cap);

@@ -33,11 +33,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         let fork = request.plan(&context, &record)?;
         let ConsultPlan { spec, estimate, cap, .. } = &fork.plan;
         if args.estimate {
-            let text = match args.output.json {
-                true => format!("{:#}\n", estimate.json(*cap, &[])),
-                false => estimate.text(*cap, &[]),
-            };
-            terminal::print(&text)?;
+            terminal::print(&estimate.render(*cap, &[], args.output.json))?;
             return Ok(CliExit::Fine);
         }
         let screen = screen(spec, args.output.json);
