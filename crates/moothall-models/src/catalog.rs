@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use moothall_core::model::ModelName;
+use reqwest::Url;
 
 use self::address::AddressTemplate;
 pub use self::catalog_file::{CatalogError, SchemaForm};
 use self::catalog_file::{CatalogFile, ModelRow, ProviderRow};
 pub use self::price::{ModelPrices, TokenPrice};
+use crate::connection::is_loopback;
 use crate::settings::{AuthScheme, ProviderSettings, WireFormat};
 use crate::wire;
 
@@ -195,7 +197,8 @@ impl Catalog {
             return ModelCard::demo(model);
         }
         let provider = self.provider(model.provider());
-        let free = provider.is_some_and(|provider| provider.free);
+        // A server on this machine costs nothing, unless a price is stated.
+        let free = provider.is_some_and(|provider| provider.free || provider.is_on_this_machine());
         let stated = provider.map(|provider| provider.stated).unwrap_or_default();
         let row = self.models.get(&model.to_string());
         let listed = row.is_some();
@@ -264,7 +267,7 @@ impl ModelProvider {
     }
 
     /// A user-defined provider, assumed to use the OpenAI API format like most servers.
-    fn compatible(name: &str, base_url: &str) -> Self {
+    pub(crate) fn compatible(name: &str, base_url: &str) -> Self {
         Self {
             name: name.to_owned(),
             wire: WireFormat::OpenAiChat,
@@ -291,6 +294,11 @@ impl ModelProvider {
             stated: StatedModel::default(),
             template: AddressTemplate::default(),
         }
+    }
+
+    /// Whether its address is a loopback address.
+    pub fn is_on_this_machine(&self) -> bool {
+        Url::parse(&self.base_url).is_ok_and(|url| is_loopback(&url))
     }
 
     fn apply(&mut self, own: &ProviderSettings) -> Result<(), CatalogError> {

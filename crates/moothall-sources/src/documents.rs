@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moothall_core::Sha256Hex;
 use moothall_core::consult::GatherFailureKind;
 use moothall_core::evidence::documents::{FoundDocument, documents, text_of};
 use moothall_core::evidence::{DocumentKind, SourceFile, UserDocument};
+use moothall_core::{Sha256Hex, tokens_expected};
 
 pub use self::folder_walker::MAX_FILES as MAX_DOCUMENTS;
 use self::folder_walker::{DocumentFile, FolderWalkResult, collect, size_limit, walk};
@@ -91,6 +91,20 @@ impl DocumentFolder {
         let name: String = name.unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
         let name: String = name.trim().chars().take(60).collect();
         if name.is_empty() { "documents".to_owned() } else { name }
+    }
+
+    /// The length of all documents in tokens; `None` if they cannot be read here, as PDFs are only
+    /// read in a sandbox. Blocks.
+    pub fn text_tokens(&self) -> Option<u64> {
+        let walked = match &self.location {
+            DocumentLocation::Path(root) => walk(root).ok()?,
+            DocumentLocation::Memory(files) => collect(files.clone()),
+        };
+        let tokens = walked.files.iter().map(|file| match file.kind {
+            DocumentKind::Pdf => None,
+            _ => text_of(&file.bytes).map(tokens_expected),
+        });
+        tokens.sum()
     }
 
     /// Reads the folder. Fails if no document is readable, because a user who names a folder

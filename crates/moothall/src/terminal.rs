@@ -1,6 +1,8 @@
 //! Terminal output: data to stdout, everything else to stderr, with optional color.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +20,11 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// The commands write lines for terminals of this width; narrower ones get wrapped lines.
+const WIDE_COLUMNS: u16 = 80;
+/// In a terminal with fewer columns, nothing helps.
+const MIN_COLUMNS: u16 = 20;
 
 /// Sets the color choice of the whole process. `auto` respects the terminal, NO_COLOR and
 /// CLICOLOR_FORCE.
@@ -39,8 +46,12 @@ pub(crate) fn stderr_is_terminal() -> bool {
 }
 
 /// Prints trusted text, with color if enabled. A closed pipe (`| head`) is not an error.
+///
+/// A narrow terminal gets lines that are wrapped between words, except for JSON, which people copy.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    write_all(anstream::stdout().lock(), text)
+    let columns = narrow_columns(io::stdout()).filter(|_| !text.starts_with(['{', '[']));
+    let text = columns.map_or_else(|| text.into(), |columns| fit_lines(text, columns));
+    write_all(anstream::stdout().lock(), &text)
 }
 
 /// Whether standard output is still being read.
@@ -96,6 +107,8 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn show(text: &str) {
     let mut frame = frame();
     erase(&mut frame);
+    let columns = narrow_columns(io::stderr());
+    let text = columns.map_or_else(|| text.into(), |columns| fit_lines(text, columns));
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -177,6 +190,42 @@ pub(crate) fn size() -> (usize, usize) {
     let window = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let window = window.filter(|window| window.ws_col > 0 && window.ws_row > 0);
     window.map_or((80, 24), |window| (usize::from(window.ws_col), usize::from(window.ws_row)))
+}
+
+/// The columns of a terminal that is too narrow for the lines of most commands.
+fn narrow_columns(output: impl AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(output).ok()?.ws_col;
+    (MIN_COLUMNS..WIDE_COLUMNS).contains(&columns).then(|| usize::from(columns))
+}
+
+/// Breaks lines that are too long between words. The rest of a line is indented like its start, and
+/// colors do not count.
+fn fit_lines(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.lines().all(|line| visible_columns(line) <= columns) {
+        return text.into();
+    }
+    let mut fitted = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let start = line.len() - line.trim_start_matches(' ').len();
+        let indent = &line[..start.min(columns / 2)];
+        let mut width = 0;
+        for word in line.split_inclusive(' ') {
+            let length = visible_columns(word.trim_end());
+            if width > indent.len() && width + length > columns {
+                fitted.truncate(fitted.trim_end_matches(' ').len());
+                fitted.push('\n');
+                fitted.push_str(indent);
+                width = indent.len();
+            }
+            fitted.push_str(word);
+            width += length + usize::from(word.ends_with(' '));
+        }
+    }
+    fitted.into()
+}
+
+fn visible_columns(text: &str) -> usize {
+    anstream::adapter::strip_str(text).flat_map(str::chars).count()
 }
 
 /// Breaks text into lines of at most this many characters, between words. Line breaks are kept, and

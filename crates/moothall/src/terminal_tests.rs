@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use super::{painted, wrap, write_all};
+use super::{fit_lines, painted, wrap, write_all};
 
 #[test]
 fn only_the_error_and_hint_labels_are_coloured() {
@@ -28,6 +28,24 @@ fn a_closed_pipe_is_not_an_output_error_but_a_full_disk_is() {
     assert!(write_all(Closed(io::ErrorKind::BrokenPipe), "text").is_ok());
     let full = write_all(Closed(io::ErrorKind::StorageFull), "text").unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+}
+
+#[test]
+fn long_lines_of_a_narrow_terminal_are_broken_between_words() {
+    let text =
+        "keys: none; set one with `moothall key set`\n  crun cannot start a sandbox here\nshort\n";
+    assert_eq!(
+        fit_lines(text, 24),
+        "keys: none; set one with\n`moothall key set`\n  crun cannot start a\n  sandbox here\nshort\n"
+    );
+    // Colors need no room.
+    let colored = "\u{1b}[33mno sandbox\u{1b}[0m is strong enough";
+    assert_eq!(fit_lines(colored, 20), "\u{1b}[33mno sandbox\u{1b}[0m is strong\nenough");
+    assert_eq!(
+        fit_lines("incomprehensibility is one word", 10),
+        "incomprehensibility\nis one\nword"
+    );
+    assert_eq!(fit_lines("fits", 20), "fits");
 }
 
 #[test]

@@ -7,12 +7,15 @@
 //! after unreadable replies are not included.
 
 use super::committee::{Committee, CommitteeMember, ScoreMetric};
-use super::dossier::dossier_tokens;
+use super::dossier::{dossier_tokens, reading_tokens};
 use super::input::{ConsultInput, EvidenceSource};
 use super::prompt::document_tokens;
 use super::proposals;
 use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
+
+/// Head and citation rules of a dossier.
+const DOSSIER_RULES_TOKENS: u64 = 400;
 
 /// Estimated model usage of a consultation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,16 +71,22 @@ pub fn calls(input: &ConsultInput) -> u32 {
     estimate(input, None).all_calls()
 }
 
-/// Estimates a consultation. `dossier` is the length of the dossier in tokens, if known.
-pub fn estimate(input: &ConsultInput, dossier: Option<u32>) -> ConsultEstimate {
+/// Estimates a consultation. `evidence` is the length of the gathered evidence in tokens, if known.
+pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate {
     let committee = &input.committee;
     let most = dossier_tokens(input.calls.window_tokens);
     let most = most + input.added_tokens(&["dossier", "cite", "cite_documents"]);
-    let (low, high) = match dossier {
-        Some(known) => (u64::from(known), u64::from(known)),
+    let full = u64::from(document_tokens(input));
+    let (low, high) = match evidence {
+        // F1 and F2 become part of the dossier.
+        Some(known) => {
+            let reading = reading_tokens(input.calls.window_tokens);
+            let known = known.saturating_add(DOSSIER_RULES_TOKENS);
+            let shortest = known.saturating_add(2 * reading.min(full / 6));
+            (shortest.min(most), known.saturating_add(2 * reading).min(most))
+        }
         None => (most * 5 / 8, most),
     };
-    let full = u64::from(document_tokens(input));
     let message = u64::from(input.calls.message_tokens);
     let low =
         TextLengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };

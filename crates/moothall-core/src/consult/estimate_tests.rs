@@ -37,13 +37,23 @@ fn the_upper_end_is_above_the_lower_one_and_both_grow_with_the_work() {
 }
 
 #[test]
+fn short_evidence_lowers_the_estimate() {
+    let f1 = |evidence| estimate(&input(), evidence).roles[0].clone();
+    let (short, unknown) = (f1(Some(200)), f1(None));
+    assert!(short.low.prompt() < 2_500, "{:?}", short.low);
+    assert!(short.high.prompt() * 2 < unknown.high.prompt(), "{:?} {:?}", short.high, unknown.high);
+    // More evidence than fits is not sent.
+    assert_eq!(f1(Some(1_000_000)).high, unknown.high);
+}
+
+#[test]
 fn most_of_a_prompt_is_read_from_the_cache() {
     let low = estimate(&input(), Some(5_000)).low();
     assert!(low.cache_read > 8 * (low.input + low.cache_write_5m), "{low:?}");
 }
 
 #[test]
-fn the_estimate_for_a_5000_token_dossier_matches_its_snapshot() {
+fn the_estimate_for_5000_tokens_of_evidence_matches_its_snapshot() {
     let ConsultEstimate { calls, .. } = estimate(&input(), Some(5_000));
     let (low, high) =
         (estimate(&input(), Some(5_000)).low(), estimate(&input(), Some(5_000)).high());

@@ -23,11 +23,15 @@ use crate::args::{AskArgs, GlobalArgs};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, DIM, YELLOW};
+use crate::work_progress::WorkProgress;
 use crate::{files, launch};
 use crate::{logging, run_store};
 
 /// Limit for questions from standard input.
 const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Prompts of this size take a local model seconds to read.
+const LARGE_PROMPT_TOKENS: u64 = 2000;
 
 const QUESTION_HINT: &str = "pass it as an argument, `moothall ask \"…\"`, or pipe it in";
 
@@ -50,11 +54,17 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
         })?),
         _ => Box::new(|_: &Value| Vec::new()),
     };
+    let prompt_tokens = request.prompt_tokens_expected();
     let workflow = AskWorkflow::new(request, check)?;
     let ledger = Arc::new(RunLedger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
+    let waiting = WorkProgress::start(&waiting_notice(model, prompt_tokens), args.json);
+    let waiting = Arc::new(Mutex::new(Some(waiting)));
 
-    let ask_result = runtime()?.block_on(ask(workflow, model, gateway, &ledger, live))?;
+    let printing = live.then(|| Arc::clone(&waiting));
+    let ask_result = runtime()?.block_on(ask(workflow, model, gateway, &ledger, printing));
+    stop_waiting(&waiting);
+    let ask_result = ask_result?;
     let AskResult { record, last } = &ask_result;
     let Some(last) = last else {
         if let Err(unsaved) = write_events(args, record) {
@@ -75,6 +85,20 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
             terminal::show_error(&unsaved.into());
             Err(error)
         }
+    }
+}
+
+type SharedProgress = Arc<Mutex<Option<WorkProgress>>>;
+
+fn stop_waiting(waiting: &SharedProgress) {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+}
+
+/// What the terminal shows until the answer arrives.
+fn waiting_notice(model: &ModelName, prompt_tokens: u64) -> String {
+    match prompt_tokens {
+        0..LARGE_PROMPT_TOKENS => format!("waiting for {model}"),
+        tokens => format!("waiting for {model}, which reads about {tokens} tokens"),
     }
 }
 
@@ -135,7 +159,7 @@ async fn ask(
     model: &ModelName,
     gateway: Gateway,
     ledger: &Arc<RunLedger>,
-    live: bool,
+    printing: Option<SharedProgress>,
 ) -> anyhow::Result<AskResult> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
     let run =
@@ -144,7 +168,8 @@ async fn ask(
     store.create_run(run).await?;
     let models =
         ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger)).with_listeners(move |_| {
-            live.then(|| Box::new(AnswerPrinter::default()) as Box<dyn ReplyListener>)
+            let waiting = Arc::clone(printing.as_ref()?);
+            Some(Box::new(AnswerPrinter { shown: false, waiting }) as Box<dyn ReplyListener>)
         });
     let performer = Arc::new(LastReplyPerformer { models, last: Mutex::default() });
     let driver =
@@ -197,15 +222,17 @@ impl EffectPerformer for LastReplyPerformer {
 }
 
 /// Prints an answer while it streams in.
-#[derive(Default)]
 struct AnswerPrinter {
     /// Whether part of an answer is on the screen.
     shown: bool,
+    /// Shown until the first piece arrives.
+    waiting: SharedProgress,
 }
 
 impl ReplyListener for AnswerPrinter {
     fn text(&mut self, piece: &str) {
         self.shown = true;
+        stop_waiting(&self.waiting);
         let mut stdout = anstream::stdout().lock();
         // Write errors are ignored: a closed terminal ends the process with a signal.
         let _ = stdout.write_all(text::sanitize(piece).as_bytes()).and_then(|()| stdout.flush());

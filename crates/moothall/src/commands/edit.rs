@@ -24,11 +24,16 @@ use crate::error::{CliError, CliExit};
 use crate::launch::{self, PreparedRun};
 use crate::notify;
 use crate::run_store::{self, RunStore};
+use crate::terminal::DIM;
 use crate::{files, logging, terminal};
 
 /// Limit for tasks from standard input.
 const MAX_TASK_BYTES: u64 = 8 * 1024 * 1024;
 const TASK_HINT: &str = "pass it as an argument, `moothall edit \"…\"`, or pipe it in";
+
+/// Shown before the first call, because every other task fails.
+const DEMO_TASK_NOTICE: &str =
+    "the demo model knows only one task: adding --version to a Python program";
 
 /// Output files.
 struct EditOutputFiles {
@@ -63,6 +68,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &EditCommandArgs) -> anyhow::Result
         events: args.calls.files.events.clone(),
     };
     let audience = if args.json { RunOutputMode::Json } else { RunOutputMode::Person };
+    if audience == RunOutputMode::Person && spec.input.model.first().is_demo() {
+        terminal::note(&format!("{DIM}{DEMO_TASK_NOTICE}{DIM:#}\n"));
+    }
 
     runtime()?.block_on(async {
         let prepared = PreparedRun::open(&context, RunSpec::Edit(spec.clone())).await?;
@@ -141,7 +149,7 @@ impl EditRun<'_> {
         audience: RunOutputMode,
     ) -> anyhow::Result<CliExit> {
         let Self { context, prepared, spec, local } = self;
-        let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
+        let view = Arc::new(Mutex::new(RunProgressView::new(audience, spec.input.model.first())));
         let ended = drive(prepared, local, run_id, ledger, &view).await;
         let notification = DriveResult::notification(&ended);
         notify::report_and_notify(&context.loaded, run_id, notification, ended, async |ended| {

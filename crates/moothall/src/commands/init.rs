@@ -11,11 +11,10 @@ use clap::Parser as _;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_core::text;
-use moothall_models::connection::is_loopback;
-use moothall_models::{RecordingMode, RunLedger};
+use moothall_models::{RecordingMode, RunLedger, ServedModel, list_models};
 use moothall_sources::edgar::SecContact;
 
-use self::config_edit::InitAnswers;
+use self::config_edit::{InitAnswers, OwnServer};
 use super::key::{self, source_label};
 use super::{InterruptibleResult, failure, interruptible, models, prompt, runtime};
 use crate::args::{Cli, GlobalArgs, InitArgs};
@@ -33,6 +32,8 @@ const TRIES: usize = 3;
 /// Provider name for the user's own server.
 const OWN_PROVIDER: &str = "local";
 const OWN_ADDRESS: &str = "http://127.0.0.1:8080/v1";
+/// More models of a server are not shown.
+const MAX_SERVED_MODELS: usize = 20;
 
 /// Image and time limit for the sandbox test.
 const IMAGE: &str = "python";
@@ -52,14 +53,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     let runtime = runtime()?;
     let answered = runtime.block_on(async {
         show_text(&format!("{BOLD}1 of 5  Model{BOLD:#}\n"));
-        let (model, base_url) = model(&context, args.yes).await?;
+        let (model, server) = model(&context, args.yes).await?;
         show_text(&format!("\n{BOLD}2 of 5  Contact address for the SEC{BOLD:#}\n"));
         let contact = contact(&context, args.yes).await?;
         show_text(&format!("\n{BOLD}3 of 5  Sandboxes{BOLD:#}\n"));
         test_sandboxes(&context).await;
-        let answers = InitAnswers { model: changed_model(&context, &model), base_url, contact };
+        let answers = InitAnswers { model: changed_model(&context, &model), server, contact };
         write(&file, &before, &answers, args.yes).await?;
-        let tested = TestedModel { model, base_url: answers.base_url };
+        let base_url = answers.server.map(|server| server.base_url);
+        let tested = TestedModel { model, base_url };
         show_text(&format!("\n{BOLD}4 of 5  Demo{BOLD:#}\n"));
         if args.no_demo {
             return Ok((false, tested));
@@ -93,12 +95,6 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
         "For a real company: moothall consult AAPL --estimate   For all commands: moothall help\n",
     );
     Ok(CliExit::Fine)
-}
-
-fn is_on_this_machine(context: &CommandContext, model: &ModelName) -> bool {
-    let provider = context.catalog.provider(model.provider());
-    let url = provider.and_then(|provider| reqwest::Url::parse(&provider.base_url).ok());
-    url.is_some_and(|url| is_loopback(&url))
 }
 
 /// The model to write; `None` keeps a configured list that starts with it.
@@ -147,7 +143,6 @@ impl TestedModel {
         let cost = match gateway.max_cost(&request).usd {
             Some(MicroUsd::ZERO) => None,
             Some(most) => Some(format!("costs at most {most}")),
-            None if is_on_this_machine(&context, model) => None,
             None => Some("has an unknown price".to_owned()),
         };
         if let Some(cost) = cost.filter(|_| !yes) {
@@ -188,7 +183,7 @@ fn cancelled_error() -> CliError {
 async fn model(
     context: &CommandContext,
     yes: bool,
-) -> Result<(ModelName, Option<String>), CliError> {
+) -> Result<(ModelName, Option<OwnServer>), CliError> {
     let demo = || ModelName::DEMO.parse::<ModelName>().map_err(usage_error);
     // The configured model, else one with a key, else the demo model.
     let default = match context.model(None) {
@@ -211,7 +206,7 @@ async fn model(
         match answer.as_str() {
             "" => return Ok((default, None)),
             "1" => return Ok((demo()?, None)),
-            "2" => return own_server().await,
+            "2" => return own_server(context).await,
             "3" => match provider(context).await? {
                 Some(model) => return Ok((model, None)),
                 None => continue,
@@ -231,11 +226,9 @@ async fn model(
 
 fn provider_list(context: &CommandContext) -> String {
     let lines = context.catalog.providers().map(|provider| {
-        let on_this_machine =
-            reqwest::Url::parse(&provider.base_url).is_ok_and(|url| is_loopback(&url));
         let state = match context.keys.source(&provider.name) {
             Some(source) => format!("key from {}", source_label(source)),
-            None if on_this_machine => "on this machine, needs no key".to_owned(),
+            None if provider.is_on_this_machine() => "on this machine, needs no key".to_owned(),
             None => "no key yet".to_owned(),
         };
         format!("     {DIM}{:<15} {state}{DIM:#}\n", provider.name)
@@ -243,7 +236,7 @@ fn provider_list(context: &CommandContext) -> String {
     lines.collect()
 }
 
-async fn own_server() -> Result<(ModelName, Option<String>), CliError> {
+async fn own_server(context: &CommandContext) -> Result<(ModelName, Option<OwnServer>), CliError> {
     let prompt_text = format!("Server URL [{OWN_ADDRESS}] ");
     let mut address = prompt::ask_line(&prompt_text).await.ok_or_else(cancelled_error)?;
     for _ in 1..TRIES {
@@ -256,12 +249,40 @@ async fn own_server() -> Result<(ModelName, Option<String>), CliError> {
     if !is_usable(&address) {
         address = OWN_ADDRESS.to_owned();
     }
-    let name = prompt::ask_line("Model name on this server [default] ").await;
+    let served = served_models(context, &address).await;
+    let default = served.first().map_or("default", |one| one.name.as_str());
+    let name = prompt::ask_line(&format!("Model name on this server [{default}] ")).await;
     let name = name.ok_or_else(cancelled_error)?;
-    let name = if name.is_empty() { "default" } else { &name };
+    let name = if name.is_empty() { default } else { &name };
     let model = format!("{OWN_PROVIDER}/{name}").parse().map_err(usage_error)?;
+    let window = served.iter().find(|one| one.name == name).and_then(|one| one.context);
+    if let Some(window) = window {
+        show_text(&format!("{name} reads {window} tokens at a time; prompts are fitted to that\n"));
+    }
     show_text(&format!("{DIM}test it: moothall models --check {model}{DIM:#}\n"));
-    Ok((model, Some(address)))
+    Ok((model, Some(OwnServer { base_url: address, context: window })))
+}
+
+/// What the server offers. A server that is not running yet is no reason to stop.
+async fn served_models(context: &CommandContext, address: &str) -> Vec<ServedModel> {
+    let served = match list_models(address, &context.connections).await {
+        Ok(served) => served,
+        Err(failure) => {
+            let detail = text::sanitize_line(&failure.detail);
+            show_text(&format!("{YELLOW}the server does not answer yet: {detail}{YELLOW:#}\n"));
+            return Vec::new();
+        }
+    };
+    // Names are shown and typed, so only harmless ones are offered.
+    let usable =
+        |one: &ServedModel| format!("{OWN_PROVIDER}/{}", one.name).parse::<ModelName>().is_ok();
+    let served: Vec<ServedModel> =
+        served.into_iter().filter(usable).take(MAX_SERVED_MODELS).collect();
+    if served.len() > 1 {
+        let names: Vec<&str> = served.iter().map(|one| one.name.as_str()).collect();
+        show_text(&format!("models on this server: {}\n", names.join(", ")));
+    }
+    served
 }
 
 /// The same rules as in the configuration.

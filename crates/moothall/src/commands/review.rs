@@ -73,6 +73,9 @@ fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Resul
         let rules: Vec<&str> = submission.findings.iter().map(|one| one.rule.name()).collect();
         let _ = writeln!(text, "  {YELLOW}{}{YELLOW:#}", rules.join(", "));
     }
+    if let Some(first) = waiting.first() {
+        let _ = writeln!(text, "{DIM}read one: moothall review show {}{DIM:#}", first.id);
+    }
     let report = json!({ "waiting": waiting.iter().map(|one| report_of(one)).collect::<Vec<_>>() });
     print_report(json, &report, &text)
 }

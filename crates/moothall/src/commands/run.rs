@@ -68,7 +68,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow
         receipt: args.calls.files.receipt.clone(),
         events: args.calls.files.events.clone(),
     };
-    let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
+    let view = Arc::new(Mutex::new(RunProgressView::new(audience, spec.input.model.first())));
 
     runtime()?.block_on(async {
         // The workers of a cluster use their own sandboxes.
@@ -117,7 +117,7 @@ pub(crate) fn resume(
     let context = launch::context(global.config.as_deref(), &spec.settings, Some(model))?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     let files = ProgramOutputFiles { receipt: args.receipt.clone(), events: args.events.clone() };
-    let view = Arc::new(Mutex::new(RunProgressView::new(audience)));
+    let view = Arc::new(Mutex::new(RunProgressView::new(audience, spec.input.model.first())));
 
     runtime.block_on(async {
         if let Some(restate) = &spec.settings.restate {

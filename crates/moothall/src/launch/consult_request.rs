@@ -5,11 +5,12 @@ use std::path::Path;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
-    Committee, ConsultInput, ConsultOptions, GatherRequest, InvalidConsult, InvalidConsultOptions,
-    MemberModelError, RoleModels,
+    Committee, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, InvalidConsult,
+    InvalidConsultOptions, MemberModelError, RoleModels,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::{ModelList, ModelName};
+use moothall_core::sandbox::FileRef;
 use moothall_core::{ConsultSpec, IsolationChoice, NewsChoice, RunSettings};
 use moothall_sources::DocumentFolder;
 
@@ -137,11 +138,36 @@ impl ConsultRequest {
         };
         input.calls = calls_of(context, &input.distinct_models());
         input.validate().map_err(refusal)?;
-        let estimate = CostEstimate::of(&context.catalog, &input);
+        let evidence = evidence_tokens(&input.gather, &settings, &self.files)?;
+        let estimate = CostEstimate::of(&context.catalog, &input, evidence);
         let cap = spend_limit(context, &estimate)?;
         set_budget(&mut settings, cap.budget());
         Ok(ConsultPlan { spec: ConsultSpec { input, settings }, files: self.files, estimate, cap })
     }
+}
+
+/// The length of the evidence in tokens, if it is here already: the user's own documents.
+fn evidence_tokens(
+    gather: &GatherRequest,
+    settings: &RunSettings,
+    files: &RunFiles,
+) -> Result<Option<u64>, CliError> {
+    if gather.source != EvidenceSource::Files || gather.news.is_some() {
+        return Ok(None);
+    }
+    let folder = match &settings.documents {
+        Some(path) => DocumentFolder::new(path.clone(), None),
+        None => {
+            let content = |(name, file): (&String, &FileRef)| {
+                Ok((name.clone(), files.content(name, file)?.to_vec()))
+            };
+            DocumentFolder::in_memory(
+                settings.uploads.iter().map(content).collect::<Result<_, CliError>>()?,
+                None,
+            )
+        }
+    };
+    Ok(folder.text_tokens())
 }
 
 /// The spend limit of a run with this estimate.

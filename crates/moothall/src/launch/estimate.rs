@@ -22,6 +22,8 @@ const SPARE_CALLS: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct CostEstimate {
     estimate: ConsultEstimate,
+    /// The length of the evidence in tokens, if known.
+    evidence: Option<u64>,
     /// The cost of each role, in the order of the estimate; `None` if a price is unknown.
     costs: Vec<Option<CostRange>>,
     /// The expected cost; `None` if a price is unknown.
@@ -105,8 +107,9 @@ impl SpendLimit {
 }
 
 impl CostEstimate {
-    pub(crate) fn of(catalog: &Catalog, input: &ConsultInput) -> Self {
-        let estimate = estimate(input, None);
+    /// `evidence` is the length of the evidence in tokens, if known.
+    pub(crate) fn of(catalog: &Catalog, input: &ConsultInput, evidence: Option<u64>) -> Self {
+        let estimate = estimate(input, evidence);
         let prices: Vec<Option<ModelPrices>> =
             estimate.roles.iter().map(|role| catalog.card(&role.model).prices).collect();
         let priced = |of: &dyn Fn(&ModelPrices, usize) -> MicroUsd| -> Vec<Option<MicroUsd>> {
@@ -161,6 +164,7 @@ impl CostEstimate {
             rounds: input.committee.rounds,
             ticker: input.gather.subject().to_owned(),
             estimate,
+            evidence,
         }
     }
 
@@ -226,7 +230,7 @@ impl CostEstimate {
         }
         let alternative = |model: ModelName| {
             let input = ConsultInput { models: RoleModels::all(model.clone()), ..input.clone() };
-            AlternativeCost { cost: Self::of(&context.catalog, &input).cost, model }
+            AlternativeCost { cost: Self::of(&context.catalog, &input, self.evidence).cost, model }
         };
         context.alternatives_to(model).into_iter().map(alternative).collect()
     }

@@ -28,7 +28,7 @@ fn input(model: &str) -> ConsultInput {
 }
 
 fn bill(input: &ConsultInput) -> CostEstimate {
-    CostEstimate::of(&Catalog::built_in().unwrap(), input)
+    CostEstimate::of(&Catalog::built_in().unwrap(), input, None)
 }
 
 fn plain(text: &str) -> String {

@@ -191,7 +191,7 @@ impl ConsultForkRequest {
             (id, JournalEntry { request_sha256, result, timing })
         });
         let inherited = inherited.collect();
-        let estimate = CostEstimate::of(&context.catalog, &forked.input);
+        let estimate = CostEstimate::of(&context.catalog, &forked.input, None);
         let cap = spend_limit(context, &estimate)?;
         set_budget(&mut settings, cap.budget());
         let spec = ConsultSpec { input: forked.input, settings };

@@ -71,6 +71,8 @@ fn an_escalated_draft_needs_approval_of_the_version_that_was_shown() {
     write(&world, &draft, "all: build\n");
     assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
     let (_, waiting) = json(&world, &["review"]);
+    let listed = run(&world, &["review"]).stdout;
+    assert!(listed.ends_with(&format!("read one: moothall review show {draft}\n")), "{listed}");
     assert_eq!(waiting["waiting"][0]["draft_id"], draft);
     let (_, shown) = json(&world, &["review", "show", &draft]);
     let seal = shown["seal"].as_str().unwrap().to_owned();

@@ -103,8 +103,19 @@ fn full_frame(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine>
         line.push(YELLOW, format!(" {}", sanitize_line(&one.notice())));
         line
     }));
+    lines.extend(rejections(board));
     lines.push(last_line(board, frame));
     lines
+}
+
+/// Answers that could not be used, such as one without a score; the model is asked again.
+fn rejections(board: &ConsultProgress) -> Option<StyledLine> {
+    let last = board.last_rejection.as_ref()?;
+    let mut line = StyledLine::default();
+    let answers = if board.rejected_answers == 1 { "answer" } else { "answers" };
+    line.push(YELLOW, format!(" {} unusable {answers}, last ", board.rejected_answers));
+    line.push(DIM, sanitize_line(&last.split_whitespace().collect::<Vec<_>>().join(" ")));
+    Some(line)
 }
 
 fn head(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {

@@ -251,6 +251,22 @@ fn the_progress_board_shows_the_agents_of_early_stages() {
 }
 
 #[test]
+fn the_progress_board_says_why_an_answer_is_not_used() {
+    let mut story = middle();
+    let rejected = |id: &str, problem: &str| RunEventBody::OutputRejected {
+        effect_id: effect(id),
+        problems: vec![problem.to_owned()],
+    };
+    story.tell(rejected("F1", "too long"));
+    assert!(
+        drawn(&story.board, frame(100, 40)).contains("\n 1 unusable answer, last F1: too long\n")
+    );
+    story.tell(rejected("m2/score/D1", "score\nmissing"));
+    let shown = drawn(&story.board, frame(100, 40));
+    assert!(shown.contains("\n 2 unusable answers, last m2/score/D1: score missing\n"), "{shown}");
+}
+
+#[test]
 fn small_terminals_get_one_line() {
     let board = middle().board;
     assert_snapshot!([drawn(&board, frame(80, 10)), drawn(&board, frame(40, 50))].join("\n"));

@@ -51,6 +51,9 @@ pub(crate) struct ConsultProgress {
     pub(crate) fallbacks: BTreeSet<String>,
     /// Answers that fallbacks gave instead of unavailable models.
     pub(crate) model_fallbacks: Vec<FallbackUse>,
+    /// Answers that could not be used, and the problem of the last one.
+    pub(crate) rejected_answers: u32,
+    pub(crate) last_rejection: Option<String>,
     pub(crate) last_turn: Option<TurnPreview>,
     pub(crate) end: Option<ConsultEndState>,
     /// Start time and call count for the estimate of the remaining time.
@@ -238,8 +241,11 @@ impl ConsultProgress {
             RunEventBody::RunPaused { reason, .. } => {
                 self.end = Some(ConsultEndState::Paused(*reason))
             }
+            RunEventBody::OutputRejected { effect_id, problems } => {
+                self.rejected_answers = self.rejected_answers.saturating_add(1);
+                self.last_rejection = Some(format!("{effect_id}: {}", problems.join("; ")));
+            }
             RunEventBody::RunStarted { .. }
-            | RunEventBody::OutputRejected { .. }
             | RunEventBody::AttemptStarted { .. }
             | RunEventBody::CodeGenerated { .. }
             | RunEventBody::Executed { .. }

@@ -49,6 +49,9 @@ pub(crate) fn plain(
             let new = board.model_fallbacks.get(before.models);
             new.map(|one| display::line(&one.notice()))
         }
+        RunEventBody::OutputRejected { effect_id, .. } => {
+            Some(format!("{}: {}", display::line(effect_id.as_str()), display::event(stored)))
+        }
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::AgentComplete { .. }
         | RunEventBody::MovesReviewed { .. }
@@ -60,7 +63,6 @@ pub(crate) fn plain(
         | RunEventBody::RunCancelled => Some(display::event(stored)),
         RunEventBody::RunStarted { .. }
         | RunEventBody::ModelReplied { instead_of: None, .. }
-        | RunEventBody::OutputRejected { .. }
         | RunEventBody::AttemptStarted { .. }
         | RunEventBody::CodeGenerated { .. }
         | RunEventBody::Executed { .. }

@@ -102,11 +102,6 @@ impl EditReport<'_> {
             let (subject, message) = (display::line(&finding.subject), display::finding(finding));
             terminal::note(&format!("{YELLOW}{subject}: {message}{YELLOW:#}\n"));
         }
-        if self.spec.input.model.first().is_demo() && edited.state.is_none() {
-            terminal::note(&format!(
-                "{DIM}the demo model knows only one task: adding --version to a Python program{DIM:#}\n"
-            ));
-        }
         if let (Some(DraftState::Escalated), Some(draft)) = (edited.state, edited.drafts.first()) {
             let folder = self.spec.workspace.display();
             terminal::note(&format!(

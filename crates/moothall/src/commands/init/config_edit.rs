@@ -6,9 +6,16 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct InitAnswers {
     pub(crate) model: Option<ModelName>,
-    /// URL of the user's own server, for the provider of the model.
-    pub(crate) base_url: Option<String>,
+    /// The user's own server, for the provider of the model.
+    pub(crate) server: Option<OwnServer>,
     pub(crate) contact: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnServer {
+    pub(crate) base_url: String,
+    /// The context window in tokens, if the server states it.
+    pub(crate) context: Option<u64>,
 }
 
 /// Sets the answers in the file and keeps everything else, including comments. Missing answers
@@ -18,11 +25,14 @@ pub(crate) fn with(text: &str, answers: &InitAnswers) -> Result<String, TomlErro
     let root = file.as_table_mut();
     if let Some(model) = &answers.model {
         set(root, "model", &model.to_string());
-        if let Some(base_url) = &answers.base_url
+        if let Some(server) = &answers.server
             && let Some(providers) = section(root, "provider", TableHeader::OfItsParts)
             && let Some(provider) = section(providers, model.provider(), TableHeader::Own)
         {
-            set(provider, "base_url", base_url);
+            set(provider, "base_url", &server.base_url);
+            if let Some(context) = server.context.and_then(|tokens| i64::try_from(tokens).ok()) {
+                provider.insert("context", value(context));
+            }
         }
     }
     if let Some(contact) = &answers.contact

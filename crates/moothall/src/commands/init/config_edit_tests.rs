@@ -3,7 +3,10 @@ use super::*;
 fn answers() -> InitAnswers {
     InitAnswers {
         model: Some("local/qwen3".parse().unwrap()),
-        base_url: Some("http://127.0.0.1:8080/v1".to_owned()),
+        server: Some(OwnServer {
+            base_url: "http://127.0.0.1:8080/v1".to_owned(),
+            context: Some(8192),
+        }),
         contact: Some("ada@example.com".to_owned()),
     }
 }
@@ -21,13 +24,14 @@ fn a_new_configuration_file_contains_only_the_answers() {
     check(
         "",
         &answers(),
-        "model = \"local/qwen3\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\n\n\
+        "model = \"local/qwen3\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\ncontext = 8192\n\n\
          [evidence]\ncontact = \"ada@example.com\"\n",
         &[
             "+ model = \"local/qwen3\"",
             "+ ",
             "+ [provider.local]",
             "+ base_url = \"http://127.0.0.1:8080/v1\"",
+            "+ context = 8192",
             "+ ",
             "+ [evidence]",
             "+ contact = \"ada@example.com\"",
@@ -40,7 +44,7 @@ fn a_new_configuration_file_contains_only_the_answers() {
 fn existing_settings_and_comments_are_kept() {
     let before = "# mine\nmodel = \"demo\"\n\n[evidence]\n# work\ncontact = \"bob@example.com\"\n\n\
                   [budget]\ntokens = 8000 # enough\n";
-    let changed = InitAnswers { model: None, base_url: None, ..answers() };
+    let changed = InitAnswers { model: None, server: None, ..answers() };
     check(
         before,
         &changed,

@@ -1,5 +1,6 @@
 //! Transports for MCP clients: standard streams, a local address, or a socket file.
 
+use std::io::IsTerminal as _;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
@@ -68,6 +69,11 @@ impl McpTransport {
 
     pub(crate) fn introduce(&self) {
         match self {
+            // A client never starts it in a terminal.
+            Self::Streams if std::io::stdin().is_terminal() => terminal::note(&format!(
+                "{BOLD}Moothall{BOLD:#} {DIM}· waiting for an MCP client on standard input, which an agent starts itself · \
+                 press Ctrl-D to stop{DIM:#}\n"
+            )),
             Self::Streams => {}
             Self::Address { address, file, .. } => {
                 // Scripts read the address from standard output.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use moothall_core::model::ModelName;
 use moothall_core::{RunEventBody, RunId};
 use moothall_engine::sequenced;
 use moothall_store::StoredEvent;
@@ -24,13 +25,14 @@ pub(crate) struct RunProgressView {
     audience: RunOutputMode,
     /// Whether the last line can be redrawn.
     live: bool,
-    waiting: Option<(&'static str, Instant)>,
+    model: String,
+    waiting: Option<(String, Instant)>,
 }
 
 impl RunProgressView {
-    pub(crate) fn new(audience: RunOutputMode) -> Self {
+    pub(crate) fn new(audience: RunOutputMode, model: &ModelName) -> Self {
         let live = audience == RunOutputMode::Person && terminal::stderr_is_terminal();
-        Self { audience, live, waiting: None }
+        Self { audience, live, model: model.to_string(), waiting: None }
     }
 
     pub(crate) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
@@ -52,16 +54,16 @@ impl RunProgressView {
                     }
                     _ => format!("{DIM}{line}{DIM:#}\n"),
                 });
-                if let Some(what) = waits_for(&stored.event.body) {
+                if let Some(what) = self.waits_for(&stored.event.body) {
                     self.wait_for(what);
                 }
             }
         }
     }
 
-    pub(crate) fn wait_for(&mut self, what: &'static str) {
+    pub(crate) fn wait_for(&mut self, what: impl Into<String>) {
         self.clear();
-        self.waiting = Some((what, Instant::now()));
+        self.waiting = Some((what.into(), Instant::now()));
         self.tick();
     }
 
@@ -76,7 +78,7 @@ impl RunProgressView {
 
     /// Redraws the elapsed waiting time.
     pub(crate) fn tick(&mut self) {
-        if let (true, Some((what, since))) = (self.live, self.waiting) {
+        if let (true, Some((what, since))) = (self.live, &self.waiting) {
             let seconds = since.elapsed().as_secs();
             terminal::clear_line();
             terminal::note(&format!("{DIM}… {what}, {seconds} s{DIM:#}"));
@@ -89,17 +91,20 @@ impl RunProgressView {
             terminal::clear_line();
         }
     }
-}
 
-/// What a run waits for after an event.
-fn waits_for(body: &RunEventBody) -> Option<&'static str> {
-    match body {
-        RunEventBody::AttemptStarted { .. } | RunEventBody::OutputRejected { .. } => {
-            Some("waiting for the model")
-        }
-        RunEventBody::CodeGenerated { .. } => Some("running the program"),
-        RunEventBody::Executed { .. } => Some("judging"),
-        RunEventBody::Judged { .. } => Some("analyzing the failure"),
-        _ => None,
+    /// What a run waits for after an event.
+    fn waits_for(&self, body: &RunEventBody) -> Option<String> {
+        let what = match body {
+            RunEventBody::AttemptStarted { .. } | RunEventBody::OutputRejected { .. } => {
+                return Some(format!("waiting for {}", self.model));
+            }
+            RunEventBody::CodeGenerated { .. } => "running the program",
+            RunEventBody::Executed { .. } => "judging",
+            RunEventBody::Judged { .. } => {
+                return Some(format!("{} analyzes the failure", self.model));
+            }
+            _ => return None,
+        };
+        Some(what.to_owned())
     }
 }
