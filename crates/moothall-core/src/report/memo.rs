@@ -12,7 +12,7 @@ mod scores;
 mod sources;
 mod writer;
 
-use self::labels::state_word;
+use self::labels::{severity_word, state_word};
 pub use self::sources::{CitedFact, cited};
 use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
@@ -84,9 +84,14 @@ fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<Docu
     let items = recommended.iter().map(item).collect();
     blocks.push(DocumentBlock::List { numbered: true, items });
     blocks.push(comparison_table(recommended, writer));
+    blocks.push(DocumentBlock::paragraph(SCORE_LEGEND));
     blocks.extend(close_call_note(ranked).map(|words| DocumentBlock::paragraph(&words)));
     blocks
 }
+
+/// In words, because every number of a memo has a source.
+const SCORE_LEGEND: &str = "A score is the sum of the points that the decision makers give: one to ten for each metric. The \
+    range is the difference between the highest and the lowest decision maker.";
 
 /// A comparison table of the recommended moves.
 fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBlock {
@@ -100,13 +105,15 @@ fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> 
     let row = |one: &RankedMove| -> Option<Vec<Words>> {
         let debated = one.debated.as_ref()?;
         let objection = strongest(debated);
-        let state = objection.map(|objection| state_word(objection.state)).unwrap_or_default();
+        let state = objection
+            .map(|one| format!("{}, {}", severity_word(one), state_word(one.state)))
+            .unwrap_or_default();
         Some(vec![
             vec![TextSpan::text(&one.move_id)],
             result(debated),
             vec![TextSpan::text(&debated.spread.to_string())],
             objection.map(|objection| writer.checked(&objection.text)).unwrap_or_default(),
-            vec![TextSpan::text(state)],
+            vec![TextSpan::text(&state)],
         ])
     };
     let rows = recommended.iter().filter_map(row).collect();

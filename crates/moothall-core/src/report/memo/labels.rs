@@ -16,7 +16,7 @@ pub(crate) fn state_word(state: ObjectionState) -> &'static str {
         ObjectionState::Answered => "answered",
         ObjectionState::Partly => "answered in part",
         ObjectionState::Open => "open",
-        ObjectionState::Conceded => "granted",
+        ObjectionState::Conceded => "conceded",
     }
 }
 

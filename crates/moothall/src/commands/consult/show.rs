@@ -249,7 +249,7 @@ fn write_debate(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
             moothall_core::debate::ObjectionState::Answered => "answered",
             moothall_core::debate::ObjectionState::Partly => "partly answered",
             moothall_core::debate::ObjectionState::Open => "open",
-            moothall_core::debate::ObjectionState::Conceded => "granted",
+            moothall_core::debate::ObjectionState::Conceded => "conceded",
         };
         let severity = display::objection_severity(objection.severity);
         let (id, said) = (display::line(&objection.id), display::cut(&objection.text, 1000));
