@@ -197,8 +197,7 @@ impl Catalog {
             return ModelCard::demo(model);
         }
         let provider = self.provider(model.provider());
-        // A server on this machine costs nothing, unless a price is stated.
-        let free = provider.is_some_and(|provider| provider.free || provider.is_on_this_machine());
+        let free = provider.is_some_and(|provider| provider.free);
         let stated = provider.map(|provider| provider.stated).unwrap_or_default();
         let row = self.models.get(&model.to_string());
         let listed = row.is_some();

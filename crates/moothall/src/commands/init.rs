@@ -11,8 +11,10 @@ use clap::Parser as _;
 use moothall_core::MicroUsd;
 use moothall_core::model::ModelName;
 use moothall_core::text;
+use moothall_models::connection::is_loopback;
 use moothall_models::{RecordingMode, RunLedger, ServedModel, list_models};
 use moothall_sources::edgar::SecContact;
+use reqwest::Url;
 
 use self::config_edit::{InitAnswers, OwnServer};
 use super::key::{self, source_label};
@@ -260,7 +262,8 @@ async fn own_server(context: &CommandContext) -> Result<(ModelName, Option<OwnSe
         show_text(&format!("{name} reads {window} tokens at a time; prompts are fitted to that\n"));
     }
     show_text(&format!("{DIM}test it: moothall models --check {model}{DIM:#}\n"));
-    Ok((model, Some(OwnServer { base_url: address, context: window })))
+    let is_free = Url::parse(&address).is_ok_and(|url| is_loopback(&url));
+    Ok((model, Some(OwnServer { base_url: address, context: window, is_free })))
 }
 
 /// What the server offers. A server that is not running yet is no reason to stop.

@@ -1,7 +1,8 @@
 //! `moothall init` on a real terminal.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -156,14 +157,60 @@ fn init_can_configure_a_local_server() {
     person.answer("Write these changes? [Y/n]", "\n");
     let (shown, code) = person.leave();
     assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("the server does not answer yet: "), "{shown}");
     // The failed call is shown, and the configuration is kept.
     assert!(shown.contains("local/smollm2-135m did not answer (transport:"), "{shown}");
     assert!(shown.contains("moothall models --check local/smollm2-135m"), "{shown}");
     assert_eq!(
         fs_err::read_to_string(config(&world)).unwrap(),
-        "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:9/v1\"\n"
+        "model = \"local/smollm2-135m\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+         price_input = \"0\"\nprice_output = \"0\"\n"
     );
     assert_eq!(world.run(&["config", "check"]).code, Some(0));
+}
+
+/// Lists one model like llama.cpp and refuses everything else.
+fn model_server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = BufReader::new(connection.unwrap());
+            let mut request = String::new();
+            while connection.read_line(&mut request).unwrap() > 2 {}
+            let (status, body) = match request.split(' ').nth(1) {
+                Some("/v1/models") => ("200 OK", r#"{"data":[{"id":"small.gguf"}]}"#),
+                Some("/props") => ("200 OK", r#"{"default_generation_settings":{"n_ctx":4096}}"#),
+                _ => ("400 Bad Request", r#"{"error":{"message":"only a list"}}"#),
+            };
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}");
+            let _ = connection.get_mut().write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn init_reads_the_models_and_the_window_of_a_local_server() {
+    let (world, server) = (World::new(), model_server());
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("provider/name [demo]", "2\n");
+    person.answer("Server URL", &format!("http://{server}/v1\n"));
+    person.answer("Model name on this server [small.gguf]", "\n");
+    person.answer("small.gguf reads 4096 tokens at a time", "");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(
+        fs_err::read_to_string(config(&world)).unwrap(),
+        format!(
+            "model = \"local/small.gguf\"\n\n[provider.local]\nbase_url = \"http://{server}/v1\"\n\
+             context = 4096\nprice_input = \"0\"\nprice_output = \"0\"\n"
+        )
+    );
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(crate) struct OwnServer {
     pub(crate) base_url: String,
     /// The context window in tokens, if the server states it.
     pub(crate) context: Option<u64>,
+    /// Whether it runs on this machine and therefore costs nothing.
+    pub(crate) is_free: bool,
 }
 
 /// Sets the answers in the file and keeps everything else, including comments. Missing answers
@@ -32,6 +34,10 @@ pub(crate) fn with(text: &str, answers: &InitAnswers) -> Result<String, TomlErro
             set(provider, "base_url", &server.base_url);
             if let Some(context) = server.context.and_then(|tokens| i64::try_from(tokens).ok()) {
                 provider.insert("context", value(context));
+            }
+            if server.is_free && provider.get("price_input").is_none() {
+                set(provider, "price_input", "0");
+                set(provider, "price_output", "0");
             }
         }
     }

@@ -6,6 +6,7 @@ fn answers() -> InitAnswers {
         server: Some(OwnServer {
             base_url: "http://127.0.0.1:8080/v1".to_owned(),
             context: Some(8192),
+            is_free: true,
         }),
         contact: Some("ada@example.com".to_owned()),
     }
@@ -24,7 +25,7 @@ fn a_new_configuration_file_contains_only_the_answers() {
     check(
         "",
         &answers(),
-        "model = \"local/qwen3\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\ncontext = 8192\n\n\
+        "model = \"local/qwen3\"\n\n[provider.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\ncontext = 8192\nprice_input = \"0\"\nprice_output = \"0\"\n\n\
          [evidence]\ncontact = \"ada@example.com\"\n",
         &[
             "+ model = \"local/qwen3\"",
@@ -32,6 +33,8 @@ fn a_new_configuration_file_contains_only_the_answers() {
             "+ [provider.local]",
             "+ base_url = \"http://127.0.0.1:8080/v1\"",
             "+ context = 8192",
+            "+ price_input = \"0\"",
+            "+ price_output = \"0\"",
             "+ ",
             "+ [evidence]",
             "+ contact = \"ada@example.com\"",
