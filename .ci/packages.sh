@@ -3,6 +3,7 @@
 
 mcp_check="$HOME/.cache/moothall/mcp-check"
 api_check="$HOME/.cache/moothall/api-check"
+gate_check="$HOME/.cache/moothall/gate-check"
 otlp_check="$HOME/.cache/moothall/otlp-check"
 pdf_check="$HOME/.cache/moothall/pdf-check"
 package_check="$HOME/.cache/moothall/package-check"
@@ -40,6 +41,7 @@ install_packages_and_clients() {
     bash tools/restate/install.sh
     bash tools/local-model/up.sh --install-only
     bash tools/api-check/run.sh --install-only "$api_check"
+    bash tools/gate-check/run.sh --install-only "$gate_check"
     bash tools/mcp-check/run.sh --install-only "$mcp_check"
     bash tools/otlp-check/run.sh --install-only "$otlp_check"
     bash tools/pdf-check/run.sh --install-only "$pdf_check"

@@ -9,9 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use moothall_core::drafts::{DraftState, Principal};
 use moothall_core::edit::read_change;
-use moothall_core::gate::{FingerprintKey, GateAction, scan_secrets};
+use moothall_core::gate::{
+    CheckResults, FingerprintKey, GateAction, Policy, PolicyDate, scan_secrets,
+};
 use moothall_core::model::{ModelReply, StopReason, TokenUsage, UsageBasis};
-use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement};
+use moothall_workspace::{
+    DraftCaller, DraftEdit, DraftStore, DraftStoreOptions, FileRequirement, GitDiffSelection,
+    GitEnvironment, GitRepository, judge_git_diff,
+};
 
 use crate::{Size, machine, say};
 
@@ -20,6 +25,7 @@ const GATE_P99: Duration = Duration::from_millis(100);
 const WRITE_P99: Duration = Duration::from_millis(20);
 const SUBMIT_P95: Duration = Duration::from_secs(5);
 const MAX_OPEN_TIME: Duration = Duration::from_secs(5);
+const MAX_DIFF_TIME: Duration = Duration::from_secs(2);
 
 const LINES: usize = 2_000;
 /// Maximum growth of the scan time for four times the text, and maximum time for 1 MiB.
@@ -47,20 +53,24 @@ struct Plan {
     texts: &'static [usize],
     /// Number of 1 MiB files that are submitted together.
     files: usize,
+    /// Number of changed files in a git diff, each with 200 changed lines.
+    diff_files: usize,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let plan = args.size.pick(
-        Plan { edits: 10, drafts: 50, texts: &[16 << 10, 64 << 10], files: 2 },
+        Plan { edits: 10, drafts: 50, texts: &[16 << 10, 64 << 10], files: 2, diff_files: 10 },
         Plan {
             edits: 500,
             drafts: 10_000,
             texts: &[64 << 10, 256 << 10, 1 << 20, 4 << 20],
             files: 64,
+            diff_files: 1_000,
         },
     );
     say(&format!("gate benchmark on {}", machine::description()));
-    let passed = [edits(&plan)?, journal(&plan)?, scans(&plan)?, waiting(&plan)?];
+    let passed =
+        [edits(&plan)?, journal(&plan)?, scans(&plan)?, waiting(&plan)?, git_diffs(&plan)?];
     if !args.size.smoke && passed.contains(&false) {
         bail!("a threshold is not met");
     }
@@ -192,6 +202,53 @@ fn journal(plan: &Plan) -> Result<bool> {
         lists.at(50).as_secs_f64() * 1e3
     ));
     Ok(opened < MAX_OPEN_TIME)
+}
+
+/// Judges a large git diff and returns whether it takes less than the threshold.
+fn git_diffs(plan: &Plan) -> Result<bool> {
+    const HALF: usize = 100;
+    let folder = tempfile::tempdir()?;
+    let git = |arguments: &[&str]| {
+        let settings = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+        let mut command = Command::new("git");
+        command.args(settings).args(arguments).current_dir(folder.path());
+        ensure!(command.status()?.success(), "git {arguments:?} failed");
+        Ok(())
+    };
+    git(&["init", "--quiet"])?;
+    fs_err::create_dir(folder.path().join("src"))?;
+    for version in ["old", "new"] {
+        for file in 0..plan.diff_files {
+            // Every other line changes.
+            let line = |at: usize| match at % 2 {
+                0 => format!("    total_{at} = compute({file}, {at})\n"),
+                _ => format!("    {version}_{at} = compute({file}, other={at})\n"),
+            };
+            let text: String = (0..2 * HALF).map(line).collect();
+            fs_err::write(folder.path().join(format!("src/file_{file}.py")), text)?;
+        }
+        git(&["add", "--all"])?;
+        git(&["commit", "--quiet", "--message", version])?;
+    }
+    let environment = GitEnvironment::of(|name| std::env::var_os(name));
+    let repository = GitRepository::discover(folder.path(), &environment)?;
+    let (base, head) = (repository.commit("HEAD~1")?, repository.commit("HEAD")?);
+    let selection = GitDiffSelection::Commits { base, head };
+    let today = PolicyDate { year: 2026, month: 1, day: 1 };
+    let (policy, looked) = (Policy::built_in(), CheckResults::default());
+    let start = Instant::now();
+    let decision = judge_git_diff(&repository, &selection, &policy, Some(&looked), today)?;
+    let took = start.elapsed();
+    let changed = decision.stats.added + decision.stats.removed;
+    ensure!(decision.files.len() == plan.diff_files, "{} files", decision.files.len());
+    ensure!(changed == plan.diff_files * 2 * HALF, "{changed} changed lines");
+    say(&format!(
+        "git diff of {} files and {changed} changed lines: judged in {:.2} s (promise: {} s)",
+        plan.diff_files,
+        took.as_secs_f64(),
+        MAX_DIFF_TIME.as_secs()
+    ));
+    Ok(took < MAX_DIFF_TIME)
 }
 
 /// A source file with one changed line.

@@ -28,6 +28,7 @@ pub use self::import::{
     DiffFault, DiffHunk, FileProposal, ImportFault, ProposedFile, apply_hunks, read_answer,
 };
 pub use self::notifications::{DraftNotification, DraftNotificationKind, notifications_for};
+pub(crate) use self::path::folded_name;
 pub use self::path::{PathFault, RelPath};
 pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission};
 pub use self::steps::{BlobRetention, referenced_blobs, steps, undo_steps};

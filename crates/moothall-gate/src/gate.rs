@@ -5,18 +5,27 @@
 //! Messages never contain bytes of the draft, so findings are safe to store in the journal.
 
 mod autorun;
+mod change_set;
 mod checks;
 mod code_rules;
 mod compare;
 mod content_rules;
+mod patch;
 mod policy;
 pub mod reviewer;
 mod rule;
 mod secrets;
 
 pub use self::autorun::{AUTO_RUN, AutoRunEntry, auto_run_by};
+pub use self::change_set::{
+    ChangeFinding, ChangeSetDecision, ChangedFile, EntryContent, EntryKind, FileDecision,
+    FileEntry, FileStatus, TreeNames, decide_change_set, judge_changed_file, shown_path,
+};
 pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
 pub use self::compare::{FileComparison, LineStats, merge, unified};
+pub use self::patch::{
+    MAX_PATCH_BYTES, PatchBody, PatchFault, PatchFaultKind, PatchFile, PatchHunk, read_patch,
+};
 pub use self::policy::{
     ElicitationMode, Policy, PolicyCheck, PolicyDate, PolicyException, PolicyFault, PolicyLayer,
     PolicyLayerName, PreviewMode, ReviewChannel, duration_ms, is_build_output,
@@ -157,45 +166,65 @@ pub fn judge_until(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let comparison = FileComparison::of(change);
-        stats.add(&comparison.stats);
-        let mut seen = of_paths(policy, change);
-        seen.extend(of_file(change));
-        seen.extend(of_git(change));
-        if change.draft.is_some() {
-            seen.extend(content_rules::check(policy, change, &comparison));
-            seen.extend(code_rules::check(policy, change, &comparison));
-            seen.extend(secrets::check(change, key, stop));
-        }
-        if change.base.is_some() && change.draft.is_some() {
-            seen.extend(of_difference(policy, change, &comparison));
-        }
-        if change.around.origin.is_some() {
-            seen.extend(of_origin(policy, change, &seen));
-        }
+        let (seen, of_file) = file_matches(policy, change, key, stop);
+        stats.add(&of_file);
         let path = change.rename_to.unwrap_or(change.path);
         findings.extend(seen.into_iter().filter_map(|one| apply_policy(policy, path, one, today)));
     }
-    let changed = stats.added + stats.removed;
-    let first = changes.first().map(|change| change.rename_to.unwrap_or(change.path));
-    if let Some(path) = first {
-        let mut seen = checks::check_findings(policy, changes, &looked.checks);
-        if changed > policy.limits.max_changed_lines {
-            let most = policy.limits.max_changed_lines;
-            let words = format!("{changed} changed lines (limit: {most})");
-            seen.push(RuleMatch::new(GateRule::DiffMaxLines, None, words));
-        }
-        if policy.preview == PreviewMode::Always {
-            let words = "the policy requires review of every change";
-            seen.push(RuleMatch::new(GateRule::ReviewPreview, None, words));
-        }
-        findings.extend(seen.into_iter().filter_map(|one| apply_policy(policy, path, one, today)));
-        for (path, doubt) in reviewer::review_findings(policy, changes, looked.review.as_ref()) {
+    if let Some(first) = changes.first().map(|change| change.rename_to.unwrap_or(change.path)) {
+        let paths =
+            || changes.iter().flat_map(|one| std::iter::once(one.path).chain(one.rename_to));
+        let mut seen = checks::check_findings(policy, paths(), &looked.checks);
+        seen.extend(set_matches(policy, &stats));
+        findings.extend(seen.into_iter().filter_map(|one| apply_policy(policy, first, one, today)));
+        let places: Vec<&RelPath> =
+            changes.iter().map(|change| change.rename_to.unwrap_or(change.path)).collect();
+        for (path, doubt) in reviewer::review_findings(policy, &places, looked.review.as_ref()) {
             findings.extend(apply_policy(policy, path, doubt, today));
         }
     }
     let action = findings.iter().map(|finding| finding.action).max().unwrap_or(GateAction::Allow);
     GateDecision { action, policy: policy.hash(), findings, stats }
+}
+
+/// Finds what one file matches, and counts its lines.
+fn file_matches(
+    policy: &Policy,
+    change: &FileChange<'_>,
+    key: &FingerprintKey,
+    stop: &AtomicBool,
+) -> (Vec<RuleMatch>, LineStats) {
+    let comparison = FileComparison::of(change);
+    let mut seen = of_paths(policy, change);
+    seen.extend(of_file(change));
+    seen.extend(of_git(change));
+    if change.draft.is_some() {
+        seen.extend(content_rules::check(policy, change, &comparison));
+        seen.extend(code_rules::check(policy, change, &comparison));
+        seen.extend(secrets::check(change, key, stop));
+    }
+    if change.base.is_some() && change.draft.is_some() {
+        seen.extend(of_difference(policy, change, &comparison));
+    }
+    if change.around.origin.is_some() {
+        seen.extend(of_origin(policy, change, &seen));
+    }
+    (seen, comparison.stats)
+}
+
+/// Finds what all files together match.
+fn set_matches(policy: &Policy, stats: &LineStats) -> Vec<RuleMatch> {
+    let mut seen = Vec::new();
+    let (changed, most) = (stats.added + stats.removed, policy.limits.max_changed_lines);
+    if changed > most {
+        let words = format!("{changed} changed lines (limit: {most})");
+        seen.push(RuleMatch::new(GateRule::DiffMaxLines, None, words));
+    }
+    if policy.preview == PreviewMode::Always {
+        let words = "the policy requires review of every change";
+        seen.push(RuleMatch::new(GateRule::ReviewPreview, None, words));
+    }
+    seen
 }
 
 /// Assigns the policy's action. Returns `None` if the policy allows the finding.

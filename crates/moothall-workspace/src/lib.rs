@@ -8,6 +8,7 @@
 mod anchor;
 mod apply;
 mod blob_store;
+mod change_set;
 mod check_cache;
 mod checkpoints;
 mod checks;
@@ -16,6 +17,9 @@ mod diff;
 mod edit;
 mod error;
 mod file_context;
+mod git_diff;
+mod git_patch;
+mod git_repository;
 mod handoff;
 mod journal;
 mod journal_head;
@@ -28,6 +32,7 @@ mod submit;
 mod verify;
 mod workspace;
 mod workspace_files;
+mod worktree_files;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -48,16 +53,20 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use self::anchor::JournalAnchor;
+pub use self::change_set::judge_change_set;
 pub use self::checks::{CheckReport, CheckRunner, ModelReviewer};
 pub use self::confined_open::{MountPolicy, open as open_confined};
 pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, full_difference};
 pub use self::edit::{DraftEdit, FileRequirement};
 pub use self::error::{DraftError, DraftStateFile, FileFault, OldTextFault};
+pub use self::git_diff::{GitDiffSelection, judge_git_diff};
+pub use self::git_patch::{GitPatchError, judge_git_patch};
+pub use self::git_repository::{GitEnvironment, GitError, GitRepository, ObjectId};
 pub use self::handoff::HandoffMode;
 pub use self::journal::JournalLine;
 pub use self::journal_head::JournalHead;
 pub use self::notifications::{NotificationBatch, NotificationEntry};
-pub use self::policy_files::policy_layers;
+pub use self::policy_files::{is_policy_trusted, policy_layers};
 pub use self::submit::{GateReport, SubmissionFile, SubmissionResult, today};
 pub use self::verify::{JournalVerification, TornFile, read_journal, torn_files, verify};
 

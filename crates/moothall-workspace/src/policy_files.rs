@@ -77,6 +77,11 @@ pub(crate) fn load(options: &DraftStoreOptions) -> Result<(Policy, Vec<PolicyLay
     Ok((Policy::of(&layers)?, layers))
 }
 
+/// Whether a person trusted exactly this text of a workspace policy.
+pub fn is_policy_trusted(state: &Path, text: &str) -> io::Result<bool> {
+    is_trusted(state, text).map_err(io::Error::other)
+}
+
 fn is_trusted(state: &Path, text: &str) -> Result<bool, DraftError> {
     let hash = Sha256Hex::of(text.as_bytes()).to_string();
     match fs_err::read_to_string(state.join(TRUSTED_POLICIES)) {

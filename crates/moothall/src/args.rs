@@ -12,6 +12,7 @@ mod drafts;
 mod edit;
 mod evidence;
 mod fork;
+mod gate;
 pub(crate) mod image;
 mod init;
 mod key;
@@ -54,6 +55,7 @@ pub(crate) use self::evidence::{
     CheckCommandArgs, CheckFormatArg, EvidenceFlags, FactsCommandArgs,
 };
 pub(crate) use self::fork::{ForkArgs, ForkSetting};
+pub(crate) use self::gate::{GateArgs, GateCommand, GateFormatArg};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::key::{KeyCommand, SetKeyArgs, TestKeyArgs};
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
@@ -192,6 +194,8 @@ pub(crate) enum CliCommand {
     Team(TeamCommand),
     /// Let a model edit files through drafts, with checks by the gate and human review
     Edit(Box<EditCommandArgs>),
+    /// Judge a git diff by the policy: staged files, the working tree, commits or a patch
+    Gate(GateArgs),
     /// Propose changes to files; the gate checks them before anything is written
     Draft(DraftCommandArgs),
     /// Review drafts that the gate escalated: list, approve, reject or send back

@@ -22,6 +22,7 @@ mod events;
 mod exec;
 mod facts;
 mod failure;
+mod gate;
 mod image;
 mod init;
 mod key;
@@ -97,6 +98,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Team(command) => team::run(&global, &command),
         CliCommand::Edit(args) => edit::run(&global, &args),
         CliCommand::Draft(args) => draft::run(&global, &args),
+        CliCommand::Gate(args) => gate::run(&global, &args),
         CliCommand::Review(args) => review::run(&global, &args),
         CliCommand::Policy(args) => policy::run(&global, &args),
         CliCommand::Audit(args) => audit::run(&global, &args),

@@ -98,16 +98,17 @@ impl RelPath {
     /// The path as seen by a file system that folds case and compatibility characters, where
     /// `build.rſ` is `build.rs`.
     pub fn folded(&self) -> String {
-        folded(&self.0)
+        folded_name(&self.0)
     }
 
     /// Whether two different names are the same file on some file systems.
     pub fn is_colliding_name(name: &str, other: &str) -> bool {
-        name != other && folded(name) == folded(other)
+        name != other && folded_name(name) == folded_name(other)
     }
 }
 
-fn folded(text: &str) -> String {
+/// A name as seen by a file system that folds case and compatibility characters.
+pub(crate) fn folded_name(text: &str) -> String {
     // Lower-casing can break normalization, so normalize again.
     let lower = text.nfkc().collect::<String>().to_lowercase();
     lower.nfkc().collect()

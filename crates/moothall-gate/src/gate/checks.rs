@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use super::RuleMatch;
 use super::policy::{Policy, PolicyCheck};
 use super::rule::GateRule;
-use super::{FileChange, RuleMatch};
+use crate::drafts::RelPath;
 use crate::sandbox::{
     ExecuteRequest, ExecutionExit, FileRef, GuestPath, InvalidGuestPath, SandboxLimits,
 };
@@ -104,13 +105,11 @@ pub fn check_outcome(exit: &ExecutionExit) -> CheckOutcome {
     }
 }
 
-pub(crate) fn check_findings(
+pub(crate) fn check_findings<'a>(
     policy: &Policy,
-    changes: &[FileChange<'_>],
+    paths: impl Iterator<Item = &'a RelPath> + Clone,
     checks: &[CheckResult],
 ) -> Vec<RuleMatch> {
-    let paths =
-        changes.iter().flat_map(|change| std::iter::once(change.path).chain(change.rename_to));
     let mut seen = Vec::new();
     for check in policy.checks_for(paths) {
         let outcome = checks.iter().find(|one| one.id == check.id).map(|one| one.outcome);

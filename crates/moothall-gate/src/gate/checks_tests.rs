@@ -45,9 +45,8 @@ fn a_draft_check_passes_only_with_exit_code_zero() {
 fn build_output_is_not_passed_to_a_check_unless_configured() {
     let handed = |policy: &Policy| {
         let paths = ["src/a.py", "target/x", "web/node_modules/x/y.js", "docs/a.md"];
-        let has = |path: &&str| {
-            policy.includes_file(&policy.checks[0], &crate::drafts::RelPath::parse(path).unwrap())
-        };
+        let has =
+            |path: &&str| policy.includes_file(&policy.checks[0], &RelPath::parse(path).unwrap());
         paths.into_iter().filter(has).collect::<Vec<_>>()
     };
     assert_eq!(handed(&policy("")), ["src/a.py", "docs/a.md"]);

@@ -51,7 +51,20 @@ pub(crate) fn check(
     seen.extend(merge_marks(old, text));
     seen.extend(generated(change, old, text));
     seen.extend(minified(policy, change, compared));
+    seen.extend(lfs_pointer(text));
     seen
+}
+
+/// A pointer of Git LFS stands for content on another server.
+fn lfs_pointer(text: &str) -> Option<RuleMatch> {
+    const MAX_POINTER_BYTES: usize = 1024;
+    let version = text.lines().next()?.strip_prefix("version ")?;
+    let is_lfs = version.contains("git-lfs") || version.contains("hawser");
+    let has_oid = || text.lines().any(|line| line.starts_with("oid "));
+    (text.len() <= MAX_POINTER_BYTES && is_lfs && has_oid()).then(|| {
+        let words = "Git LFS pointer: the content is not part of the change";
+        RuleMatch::new(GateRule::ContentLfsPointer, Some(1), words)
+    })
 }
 
 fn encoding(base: Option<&[u8]>, draft: &[u8]) -> Vec<RuleMatch> {

@@ -6,9 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::RuleMatch;
 use super::policy::Policy;
 use super::rule::GateRule;
-use super::{FileChange, RuleMatch};
 use crate::drafts::RelPath;
 use crate::model::{
     CallPurpose, ModelName, ModelReply, ModelRequest, OutputSchema, PromptBlock, PromptTurn,
@@ -151,15 +151,13 @@ pub fn read(reply: &ModelReply) -> Result<Vec<ReviewDoubt>, OutputFault> {
     Ok(doubts.collect())
 }
 
-/// Turns a review into findings. A doubt about a file outside of the change is reported for the
+/// Turns a review of files at these places into findings. A doubt about a file outside of the change is reported for the
 /// first changed file.
 pub(crate) fn review_findings<'a>(
     policy: &Policy,
-    changes: &[FileChange<'a>],
+    places: &[&'a RelPath],
     review: Option<&ModelReview>,
 ) -> Vec<(&'a RelPath, RuleMatch)> {
-    let places: Vec<&RelPath> =
-        changes.iter().map(|change| change.rename_to.unwrap_or(change.path)).collect();
     let (Some(_), Some(first)) = (&policy.reviewing_model, places.first()) else {
         return Vec::new();
     };

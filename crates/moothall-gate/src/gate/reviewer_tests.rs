@@ -1,7 +1,7 @@
 use super::*;
 use crate::gate::{
-    CheckResults, FileContent, FileContext, FingerprintKey, GateAction, PolicyDate, PolicyLayer,
-    PolicyLayerName, judge,
+    CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, PolicyDate,
+    PolicyLayer, PolicyLayerName, judge,
 };
 use crate::model::{StopReason, TokenUsage, UsageBasis};
 

@@ -96,12 +96,14 @@ rules! {
     PathSystem "path.system" Warn Allow "added line with a path in a system directory";
     PathTmp "path.tmp" Warn Allow "added line with a path in a temporary directory";
     PathDenied "path.denied" Reject Reject "path that the policy denies or does not allow";
+    PathInvalid "path.invalid" Reject Reject "path that is reserved, or that means something else on some systems";
     PathProtected "path.protected" Escalate Warn "path that the policy protects";
     PathAutorun "path.autorun" Escalate Warn "file that another program loads or runs automatically";
     PathIgnored "path.ignored" Escalate Warn "path that git ignores or that tools generate, so no diff shows the change";
     PathTwin "path.twin" Escalate Escalate "new name that differs from a neighboring one only in case or Unicode form";
     DiffDeletionRatio "diff.deletion_ratio" Escalate Warn "more lines deleted than `max_deletion_ratio` allows; moved lines do not count";
     DiffMaxLines "diff.max_lines" Escalate Allow "more lines changed than `max_changed_lines` allows";
+    DiffMaxFiles "diff.max_files" Escalate Allow "more files changed than `max_files_per_changeset` allows";
     DiffEmptied "diff.emptied" Escalate Escalate "file is emptied";
     DiffEmpty "diff.empty" Reject Reject "no changes";
     DiffGutted "diff.gutted" Escalate Warn "code is deleted or replaced by stubs or comments, or tests are removed";
@@ -116,11 +118,16 @@ rules! {
     ContentGenerated "content.generated" Escalate Allow "generated file";
     ContentMinified "content.minified" Escalate Allow "line longer than `max_line_bytes`, or a minified file";
     ContentPlaceholder "content.placeholder" Reject Escalate "placeholder such as `rest of the code unchanged` instead of code";
+    ContentLfsPointer "content.lfs_pointer" Escalate Warn "Git LFS pointer, whose content is not part of the change";
+    ContentTooLarge "content.too_large" Escalate Escalate "file larger than `max_file_bytes`, whose content is not checked";
     FileNewExecutable "file.new_executable" Escalate Warn "new executable file";
     FileDelete "file.delete" Escalate Warn "file is deleted";
     FileRename "file.rename" Escalate Warn "file is renamed";
     FileMode "file.mode" Escalate Warn "executable bit set or cleared";
     FileGitRepository "file.git_repository" Escalate Escalate "file that turns a directory into a git repository, or git settings that run programs";
+    FileLink "file.link" Escalate Warn "symbolic link added, changed or removed";
+    FileLinkOutside "file.link_outside" Reject Escalate "symbolic link to a place outside of the repository or to a reserved directory";
+    FileSubmodule "file.submodule" Escalate Escalate "submodule added, removed or set to another commit";
     FileShebangAdded "file.shebang_added" Warn Allow "shebang added";
     CodeExecSinkAdded "code.exec_sink_added" Warn Allow "added line that runs a program or evaluates text as code";
     DepsManifestChanged "deps.manifest_changed" Escalate Allow "dependency file changed";
@@ -128,6 +135,7 @@ rules! {
     CheckTimeout "check.timeout" Escalate Escalate "policy check timed out";
     ReviewModel "review.model" Escalate Warn "the reviewing model raised a concern";
     ReviewPreview "review.preview" Escalate Escalate "the policy requires review of every change";
+    PolicyChanged "policy.changed" Escalate Escalate "policy or configuration of Moothall changed";
     GateError "gate.error" Escalate Escalate "part of the change could not be checked";
 }
 

@@ -169,12 +169,16 @@ pub(crate) fn check(
     stop: &AtomicBool,
 ) -> Vec<RuleMatch> {
     let Some(draft) = change.draft else { return Vec::new() };
-    let before: BTreeSet<Sha256Hex> = match change.base {
-        Some(base) if base.bytes == draft.bytes => return Vec::new(),
-        Some(base) => hashes(base.bytes, stop),
-        None => BTreeSet::new(),
-    };
-    let fresh = scan_beyond(before, draft.bytes, key, stop);
+    if change.base.is_some_and(|base| base.bytes == draft.bytes) {
+        return Vec::new();
+    }
+    let mut fresh = scan_beyond(BTreeSet::new(), draft.bytes, key, stop);
+    // Most files contain nothing that looks like a credential, and their base need not be scanned.
+    if let Some(base) = change.base
+        && !(fresh.secrets.is_empty() && fresh.examples.is_empty())
+    {
+        fresh = scan_beyond(hashes(base.bytes, stop), draft.bytes, key, stop);
+    }
     let seen = |secret: SecretFinding| {
         let (rule, words) = match secret.tier {
             SecretTier::Specific => (GateRule::SecretSpecific, "credential"),

@@ -1,4 +1,10 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod drafts;
 mod drafts_audit;
@@ -13,4 +19,5 @@ mod drafts_surroundings;
 mod drafts_trust;
 mod drafts_view;
 mod drafts_waiting;
+mod git_corpus;
 mod world;

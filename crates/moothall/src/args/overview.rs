@@ -25,7 +25,7 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup { heading: "Programs", common: &["run", "exec", "ask"], rare: &[] },
     CommandGroup {
         heading: "Agents and drafts",
-        common: &["mcp", "edit", "review", "draft", "policy", "audit"],
+        common: &["gate", "mcp", "edit", "review", "draft", "policy", "audit"],
         rare: &[],
     },
     CommandGroup {

@@ -49,7 +49,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &CheckCommandArgs) -> anyhow::Resul
         None => "file",
     };
     let annotations = checked.annotations();
-    let file = AnnotatedFile { path, text: &text, annotations: &annotations };
+    let file = AnnotatedFile { path, text: &text, first_line: Some(1), annotations: &annotations };
     if args.sample && is_text {
         terminal::note(&format!("{DIM}{SAMPLE}{DIM:#}\n"));
     }

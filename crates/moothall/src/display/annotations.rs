@@ -1,9 +1,9 @@
-//! Findings about places in a text file, as code frames, SARIF 2.1.0 or workflow commands of GitHub.
+//! Findings about places in text files, as code frames, SARIF 2.1.0 or workflow commands of GitHub.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use moothall_core::text::sanitize_line;
 use serde_json::{Value, json};
 
@@ -12,14 +12,22 @@ use serde_json::{Value, json};
 pub(crate) enum AnnotationLevel {
     Error,
     Warning,
+    Note,
 }
 
 impl AnnotationLevel {
-    /// The word that SARIF and GitHub use.
-    fn name(self) -> &'static str {
+    fn sarif_name(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+
+    fn github_name(self) -> &'static str {
+        match self {
+            Self::Note => "notice",
+            Self::Error | Self::Warning => self.sarif_name(),
         }
     }
 }
@@ -35,11 +43,15 @@ pub(crate) struct FileAnnotation {
     pub(crate) span: Range<usize>,
 }
 
-/// A file and the findings about it.
+/// A file, or one line of it, and the findings about it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnnotatedFile<'a> {
     pub(crate) path: &'a str,
+    /// The text that spans refer to; empty if it must not be shown.
     pub(crate) text: &'a str,
+    /// The number of the text's first line in the file, from 1. `None` if the findings are about
+    /// the whole file.
+    pub(crate) first_line: Option<usize>,
     pub(crate) annotations: &'a [FileAnnotation],
 }
 
@@ -68,22 +80,38 @@ impl AnnotatedFile<'_> {
         let renderer = Renderer::styled().term_width(width);
         let mut frames = String::new();
         for annotation in self.annotations {
-            let at = TextPosition::of(self.text, annotation.span.start);
-            let (line, marked) = self.shown_line(&annotation.span);
-            let snippet = Snippet::source(line)
-                .path(path.as_str())
-                .line_start(at.line)
-                .annotation(AnnotationKind::Primary.span(marked));
             let level = match annotation.level {
                 AnnotationLevel::Error => Level::ERROR,
                 AnnotationLevel::Warning => Level::WARNING,
+                AnnotationLevel::Note => Level::NOTE,
             };
-            let title = sanitize_line(&annotation.message);
-            let frame = [level.primary_title(title).element(snippet)];
-            frames.push_str(&renderer.render(&frame));
+            let title = level.primary_title(sanitize_line(&annotation.message));
+            let frame = match self.region(annotation) {
+                Some((from, _)) if !self.text.is_empty() => {
+                    let (line, marked) = self.shown_line(&annotation.span);
+                    let snippet = Snippet::source(line)
+                        .path(path.as_str())
+                        .line_start(from.line)
+                        .annotation(AnnotationKind::Primary.span(marked));
+                    title.element(snippet)
+                }
+                Some((from, _)) => title.element(Origin::path(path.as_str()).line(from.line)),
+                None => title.element(Origin::path(path.as_str())),
+            };
+            frames.push_str(&renderer.render(&[frame]));
             frames.push_str("\n\n");
         }
         frames
+    }
+
+    /// Start and end of a finding in the file, or `None` if it is about the whole file.
+    fn region(&self, annotation: &FileAnnotation) -> Option<(TextPosition, TextPosition)> {
+        let before = self.first_line?.saturating_sub(1);
+        let place = |byte| {
+            let TextPosition { line, column } = TextPosition::of(self.text, byte);
+            TextPosition { line: line + before, column }
+        };
+        Some((place(annotation.span.start), place(annotation.span.end)))
     }
 
     /// The line where the span starts, sanitized, and the part of it that the span covers.
@@ -102,23 +130,20 @@ impl AnnotatedFile<'_> {
     }
 
     fn sarif_result(&self, annotation: &FileAnnotation) -> Value {
-        let from = TextPosition::of(self.text, annotation.span.start);
-        let to = TextPosition::of(self.text, annotation.span.end);
+        let mut place = json!({ "artifactLocation": { "uri": percent_encoded_path(self.path) } });
+        if let Some((from, to)) = self.region(annotation) {
+            place["region"] = json!({
+                "startLine": from.line,
+                "startColumn": from.column,
+                "endLine": to.line,
+                "endColumn": to.column,
+            });
+        }
         json!({
             "ruleId": annotation.rule,
-            "level": annotation.level.name(),
+            "level": annotation.level.sarif_name(),
             "message": { "text": annotation.message },
-            "locations": [{
-                "physicalLocation": {
-                    "artifactLocation": { "uri": percent_encoded_path(self.path) },
-                    "region": {
-                        "startLine": from.line,
-                        "startColumn": from.column,
-                        "endLine": to.line,
-                        "endColumn": to.column,
-                    },
-                },
-            }],
+            "locations": [{ "physicalLocation": place }],
         })
     }
 }
@@ -154,18 +179,16 @@ pub(crate) fn github_commands(files: &[AnnotatedFile<'_>]) -> String {
     let mut commands = String::new();
     for file in files {
         for annotation in file.annotations {
-            let from = TextPosition::of(file.text, annotation.span.start);
-            let to = TextPosition::of(file.text, annotation.span.end);
+            let place = file.region(annotation).map_or_else(String::new, |(from, to)| {
+                let (line, end) = (from.line, to.line);
+                format!(",line={line},col={},endLine={end},endColumn={}", from.column, to.column)
+            });
             // Writing to a String cannot fail.
             let _ = writeln!(
                 commands,
-                "::{} file={},line={},col={},endLine={},endColumn={},title={}::{}",
-                annotation.level.name(),
+                "::{} file={}{place},title={}::{}",
+                annotation.level.github_name(),
                 escaped_property(file.path),
-                from.line,
-                from.column,
-                to.line,
-                to.column,
                 escaped_property(&annotation.rule),
                 escaped_data(&annotation.message),
             );

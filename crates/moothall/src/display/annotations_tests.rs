@@ -25,7 +25,8 @@ fn positions_count_lines_and_characters_from_one() {
 fn a_code_frame_marks_the_number_in_its_line() {
     let text = "First.\nIt has 4,321 employees.\nLast.\n";
     let annotations = [annotation(14..19)];
-    let file = AnnotatedFile { path: "memo.md", text, annotations: &annotations };
+    let file =
+        AnnotatedFile { path: "memo.md", text, first_line: Some(1), annotations: &annotations };
     let plain = anstream::adapter::strip_str(&file.code_frames(80)).to_string();
     let frame = "\
 error: \"4,321\": nothing is cited
@@ -42,7 +43,12 @@ error: \"4,321\": nothing is cited
 fn a_message_cannot_start_another_workflow_command() {
     let annotations =
         [FileAnnotation { message: "50%\n::error::made up".to_owned(), ..annotation(0..1) }];
-    let file = AnnotatedFile { path: "a,b:c.md", text: "x", annotations: &annotations };
+    let file = AnnotatedFile {
+        path: "a,b:c.md",
+        text: "x",
+        first_line: Some(1),
+        annotations: &annotations,
+    };
     assert_eq!(
         github_commands(&[file]),
         "::error file=a%2Cb%3Ac.md,line=1,col=1,endLine=1,endColumn=2,title=claims.unsupported::50%25%0A::error::made up\n"
@@ -52,7 +58,12 @@ fn a_message_cannot_start_another_workflow_command() {
 #[test]
 fn sarif_has_every_finding_with_its_region_and_each_rule_once() {
     let annotations = [annotation(0..1), annotation(2..3)];
-    let file = AnnotatedFile { path: "a b.md", text: "x\ny", annotations: &annotations };
+    let file = AnnotatedFile {
+        path: "a b.md",
+        text: "x\ny",
+        first_line: Some(1),
+        annotations: &annotations,
+    };
     let report = sarif(&[file]);
     let run = &report["runs"][0];
     assert_eq!(run["tool"]["driver"]["rules"], json!([{ "id": "claims.unsupported" }]));
@@ -76,7 +87,7 @@ proptest! {
     #[test]
     fn any_text_and_span_is_rendered(text in any::<String>(), from in 0..40_usize, length in 0..40_usize) {
         let annotations = [annotation(from..from + length)];
-        let file = AnnotatedFile { path: "memo.md", text: &text, annotations: &annotations };
+        let file = AnnotatedFile { path: "memo.md", text: &text, first_line: Some(1), annotations: &annotations };
         let plain = anstream::adapter::strip_str(&file.code_frames(80)).to_string();
         prop_assert!(!plain.contains(|c: char| c.is_control() && c != '\n'), "{plain:?}");
         let _ = sarif(&[file]);

@@ -23,6 +23,7 @@ mod failures;
 mod fake;
 mod fallback;
 mod fork;
+mod gate;
 mod help;
 mod image;
 mod init;
