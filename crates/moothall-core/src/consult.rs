@@ -28,6 +28,10 @@ mod move_file;
 mod moves;
 mod options;
 mod outcome;
+mod panel;
+mod panel_prompt;
+mod panel_record;
+mod planted_controls;
 mod prompt;
 mod proposals;
 mod rank;
@@ -42,13 +46,14 @@ mod state;
 mod support;
 mod text_check;
 mod truncate;
+mod verdict_plan;
 mod workflow;
 
 use crate::prompt_revision::PromptTemplate;
 
 pub use self::apply_review::USER_AUTHOR;
-pub use self::approval::{ApprovalRefusal, MoveApproval, settle};
-pub use self::board::board;
+pub use self::approval::{ApprovalRefusal, MoveApproval, VerdictRefusal, settle};
+pub use self::board::{board, panel};
 pub use self::close_call::CloseCall;
 pub use self::committee::Committee;
 pub use self::do_nothing::DO_NOTHING_ID;
@@ -67,6 +72,8 @@ pub use self::move_file::{InvalidMove, MoveFile};
 pub use self::moves::{Move, Proposal};
 pub use self::options::{ConsultOptions, InvalidConsultOptions, MAX_ADDED_MOVES, MAX_BRIEF_CHARS};
 pub use self::outcome::outcome_of;
+pub use self::panel::PanelState;
+pub use self::panel_record::{PanelRecord, PanelVerdict, VERDICT_APPROVAL};
 pub use self::rank::{FindingAcceptance, MoveRanking, approve, rank};
 pub use self::result::{ConsultResult, RECOMMENDED, RankedMove, SupportCount};
 pub use self::review::{
@@ -78,6 +85,9 @@ pub use self::state::{
     SYNTHETIC_MARK,
 };
 pub use self::text_check::TextCheck;
+pub use self::verdict_plan::{
+    ChanceLevel, ControlPlan, MAX_REPEAT, VerdictConflict, VerdictMode, VerdictPlan, VerdictRequest,
+};
 pub use self::workflow::Consult;
 
 /// The prompts of the first stages that users may replace.

@@ -52,12 +52,13 @@ mod support;
 
 pub use self::baseline::BaselineScores;
 pub(crate) use self::citations::cites;
-pub use self::input::{CallSettings, DebateInput, InvalidDebate, base_calls};
+pub use self::input::{CallSettings, DebateInput, DebateScoring, InvalidDebate, base_calls};
 pub use self::log::{DebateLogEntry, log_json, transcript};
+pub(crate) use self::prompt::describe_metrics;
 pub use self::responding::responding_event;
 pub use self::result::{
-    DebateDegradation, DebateResult, DebateStance, Objection, ObjectionSeverity, ObjectionState,
-    ScoreBasis, Scorecard,
+    DebateDegradation, DebateResult, DebateStance, Objection, ObjectionReply, ObjectionSeverity,
+    ObjectionState, ScoreBasis, Scorecard,
 };
 pub use self::turn::{CriticTurn, DecisionMakerTurn, ObjectionAnswer, RaisedObjection, RawScores};
 
@@ -454,7 +455,10 @@ impl Debate {
     }
 
     fn score_or_end(&mut self, step: &mut Step) {
-        if self.threads.iter().any(|thread| thread.rounds_done > 0) {
+        let is_debated = self.threads.iter().any(|thread| thread.rounds_done > 0);
+        if is_debated && self.input.scoring == DebateScoring::Panel {
+            outcome::finish(self, step);
+        } else if is_debated {
             self.ask_scores(step);
         } else {
             let failed = self.threads.iter().find_map(|thread| thread.failed);

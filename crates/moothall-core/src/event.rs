@@ -16,6 +16,7 @@ use crate::consult::{CloseCall, EvidenceSource};
 use crate::debate::{DebateDegradation, DebateStance, Objection};
 use crate::model::{CallPurpose, FailureKind, ModelName, TokenUsage, UsageBasis};
 use crate::sandbox::{ExecutionExit, FileRef, GuestPath, IsolationClass};
+use crate::verdict::{StabilityReport, TierList};
 use crate::{EffectId, MicroUsd, RunFinding, RunId, RunVerdict, Sha256Hex};
 
 pub use self::envelope::EventEnvelope;
@@ -84,6 +85,9 @@ impl RunEvent {
                 format!("{move_id}/round-{round}:{}:{}", body.name(), status.as_str())
             }
             RunEventBody::SandboxScored { move_id, .. } => format!("{move_id}:{}", body.name()),
+            RunEventBody::VerdictUpdated { stage, .. } => {
+                format!("verdict-{stage}:{}", body.name())
+            }
             _ => format!("run:{}", body.name()),
         };
         Self { key, body }
@@ -386,6 +390,25 @@ pub enum RunEventBody {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         #[cfg_attr(test, ts(optional, as = "Option<BTreeMap<String, String>>"))]
         reasoning: BTreeMap<String, String>,
+    },
+    /// The panel reached a verdict after a stage. Later stages replace it.
+    VerdictUpdated {
+        /// The finished stage: 1 after the first debates, then one for each stage of repeats.
+        stage: u32,
+        /// The moves that are debated again now; empty if the verdict is final.
+        again: Vec<String>,
+        /// The verdict in one sentence.
+        headline: String,
+        /// The warning about the panel's controls, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        warning: Option<String>,
+        /// How well repeated verdicts agree, if everything was repeated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        stability: Option<StabilityReport>,
+        /// Tiers, intervals and controls.
+        tiers: Box<TierList>,
     },
     /// All moves are ranked. This is the last event.
     PipelineComplete {

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod ask;
+pub mod benchmark;
 pub mod budget;
 pub mod child;
 pub mod consult;

@@ -19,6 +19,7 @@ mod memo;
 mod own_sections;
 mod scores;
 mod sections;
+mod verdict_summary;
 mod visible;
 
 pub use self::artifacts::artifacts;
@@ -36,3 +37,4 @@ pub use self::memo::{CitedFact, RunFacts, cited, memo};
 pub(crate) use self::own_sections::memo_templates;
 pub use self::scores::scores_csv;
 pub use self::sections::{MemoSection, sections};
+pub use self::verdict_summary::{VerdictRow, VerdictSummary};

@@ -13,10 +13,12 @@
 
 mod calibration;
 mod card_table;
+mod case_file;
 mod chances;
 mod components;
 mod controls;
 mod estimate;
+mod forecast;
 mod normal;
 mod panel_label;
 mod schedule;
@@ -27,10 +29,19 @@ pub use self::calibration::{BenchmarkCase, measure_shared_error};
 pub use self::card_table::{
     CardScale, CardTable, CaseKind, InvalidCard, PanelCard, PanelCase, PanelJudge,
 };
+pub(crate) use self::case_file::FIELD_LIMITS;
+pub use self::case_file::{CaseFile, HiddenNames};
+pub(crate) use self::components::PanelMeans;
 pub use self::controls::{ControlCase, ControlKind, ControlReport, ControlResult, PanelCheck};
 pub use self::estimate::{
     AllowanceSource, MIN_MOVES, NoiseAllowances, NoiseComponent, VarianceComponents,
 };
+pub use self::forecast::{
+    CalibrationBin, CalibrationTable, ForecastComparison, ForecastOutcome, ForecastQuestion,
+    ForecastReport, ForecastScore, MAX_QUESTIONS, MIN_RESOLVED, MemberForecast, ResolvedForecast,
+    forecast_questions, is_possibly_known, resolve_question,
+};
+pub(crate) use self::normal::normal_quantile;
 pub use self::panel_label::PanelLabel;
 pub use self::schedule::DebateSchedule;
 pub use self::stability::{StabilityReport, kendall_tau};

@@ -27,7 +27,9 @@ use crate::{EffectId, MicroUsd, RunId, RunVerdict};
 pub use self::call_detail::{CallDetail, CallMessage, CallPrompt};
 pub use self::call_page::{CallFilter, CallPage, CallSum, CallSums, NO_MOVE};
 pub use self::calls::{CallResult, ModelCall, RunCalls, UnknownCallResult};
-pub use self::consult::{AgentView, ConsultView, StageProgress, StageView, move_number, move_of};
+pub use self::consult::{
+    AgentView, ConsultView, StageProgress, StageView, VerdictView, is_move_id, move_number, move_of,
+};
 pub use self::costs::{CallCosts, CostBreakdown, CostPart};
 pub use self::debates::{
     ClaimCheckView, MoveScores, MoveView, RoundView, ThreadRoundView, TurnView,

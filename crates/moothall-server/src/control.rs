@@ -5,7 +5,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use moothall_core::ErrorCode;
 use moothall_core::access::AccessScope;
-use moothall_core::consult::{ApprovalRefusal, ConsultResult, MoveApproval, settle};
+use moothall_core::consult::{
+    ApprovalRefusal, ConsultResult, MoveApproval, VERDICT_APPROVAL, VerdictRefusal, settle,
+};
 use moothall_core::{Conclusion, RunId, RunKind};
 use moothall_engine::RunRecord;
 use moothall_store::{ControlRequest, RunRow, now_ms};
@@ -96,18 +98,22 @@ pub(crate) async fn approve(
     let before = ranked(&record)?;
     let ApproveMoveRequest { move_id, note, by } = request;
     let shown: String = move_id.chars().filter(|c| c.is_ascii_alphanumeric()).take(8).collect();
-    before.check_needs_approval(&record.approvals, &move_id).map_err(|why| match why {
-        ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found"))
-            .with_hint("list the moves with `GET /api/runs/{run}/moves`"),
-        ApprovalRefusal::Approved(given) => {
-            let message = format!("move `{shown}` was already approved by {}", given.by);
-            ApiProblem::conflict(ErrorCode::ApprovedAlready, message)
-        }
-        ApprovalRefusal::Vetoed(_) | ApprovalRefusal::NotDebated | ApprovalRefusal::Ranked => {
-            let message = format!("move `{shown}` needs no approval: it is not held back");
-            ApiProblem::conflict(ErrorCode::NotHeld, message)
-        }
-    })?;
+    if move_id == VERDICT_APPROVAL {
+        before.check_verdict_needs_approval(&record.approvals).map_err(verdict_problem)?;
+    } else {
+        before.check_needs_approval(&record.approvals, &move_id).map_err(|why| match why {
+            ApprovalRefusal::Unknown => ApiProblem::not_found(format!("move `{shown}` not found"))
+                .with_hint("list the moves with `GET /api/runs/{run}/moves`"),
+            ApprovalRefusal::Approved(given) => {
+                let message = format!("move `{shown}` was already approved by {}", given.by);
+                ApiProblem::conflict(ErrorCode::ApprovedAlready, message)
+            }
+            ApprovalRefusal::Vetoed(_) | ApprovalRefusal::NotDebated | ApprovalRefusal::Ranked => {
+                let message = format!("move `{shown}` needs no approval: it is not held back");
+                ApiProblem::conflict(ErrorCode::NotHeld, message)
+            }
+        })?;
+    }
     let by = match token_label(&app, &caller).await? {
         Some(label) => label,
         None => by.unwrap_or_else(|| WEB_USER.to_owned()),
@@ -123,6 +129,21 @@ pub(crate) async fn approve(
     let after = ranked(&record)?;
     let rank = after.moves().find(|one| one.move_id == move_id).and_then(|one| one.rank);
     Ok(Json(ApproveMoveResponse { move_id, rank }))
+}
+
+/// Why the verdict of a panel cannot be approved.
+fn verdict_problem(why: VerdictRefusal<'_>) -> ApiProblem {
+    match why {
+        VerdictRefusal::NoVerdict => ApiProblem::not_found("no panel judged this run"),
+        VerdictRefusal::Approved(given) => {
+            let message = format!("the verdict was already approved by {}", given.by);
+            ApiProblem::conflict(ErrorCode::ApprovedAlready, message)
+        }
+        VerdictRefusal::NotFailed => {
+            let message = "the verdict needs no approval: the panel did not fail its controls";
+            ApiProblem::conflict(ErrorCode::NotHeld, message)
+        }
+    }
 }
 
 /// Returns the moves of a consultation for review.

@@ -23,7 +23,7 @@ pub use self::machine::{
 };
 pub use self::runs::{
     ArtifactList, ArtifactRef, BestMove, ConsultSummary, DebateThread, EventPage, MoveProgress,
-    RunComparison, RunList, RunSummary, ThreadTurn,
+    PanelSummary, RunComparison, RunList, RunSummary, ThreadTurn,
 };
 pub use self::start::{
     ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, ForkMoveEdit,

@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use axum::Json;
 use axum::extract::State;
 use moothall_core::consult::{ConsultResult, RankedMove};
+use moothall_core::verdict::{PanelCheck, TierList};
 use moothall_core::view::{ConsultView, MoveView, RunStatus, RunView, StageProgress, move_number};
 use moothall_core::{Conclusion, PauseReason, RunId};
 use moothall_store::{RunOrder, RunQuery, RunRow, RunState, TeamFilter};
 use serde::Deserialize;
 
-use crate::dto::{BestMove, ConsultSummary, MoveProgress, RunList, RunSummary};
+use crate::dto::{BestMove, ConsultSummary, MoveProgress, PanelSummary, RunList, RunSummary};
 use crate::extract::QueryParams;
 use crate::runs::{about, catch_up, parent};
 use crate::times::rfc3339;
@@ -139,6 +140,15 @@ fn of_result(row: &RunRow, result: &ConsultResult) -> ConsultSummary {
         moves,
         best,
         do_nothing: result.do_nothing.as_ref().map(|scores| scores.total_score),
+        panel: result.verdict.as_ref().map(|verdict| panel_summary(&verdict.tiers)),
+    }
+}
+
+fn panel_summary(tiers: &TierList) -> PanelSummary {
+    PanelSummary {
+        headline: tiers.headline.text(),
+        warning: tiers.controls.warning(),
+        failed: tiers.controls.check == PanelCheck::Failed,
     }
 }
 
@@ -160,6 +170,7 @@ fn of_view(view: &RunView, consult: &ConsultView) -> ConsultSummary {
         moves: consult.moves.iter().map(progress).collect(),
         best: None,
         do_nothing: None,
+        panel: consult.verdict.as_ref().map(|verdict| panel_summary(&verdict.tiers)),
     }
 }
 

@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod drafts;
 mod edit;
+mod eval;
 mod evidence;
 mod fork;
 mod gate;
@@ -51,6 +52,7 @@ pub(crate) use self::drafts::{
     WorkspaceFlags,
 };
 pub(crate) use self::edit::EditCommandArgs;
+pub(crate) use self::eval::EvalArgs;
 pub(crate) use self::evidence::{
     CheckCommandArgs, CheckFormatArg, EvidenceFlags, FactsCommandArgs,
 };
@@ -182,6 +184,8 @@ pub(crate) enum CliCommand {
     Replay(ReplayArgs),
     /// Compare two consultations: moves, scores, facts, gaps
     Diff(DiffArgs),
+    /// Measure a panel of models with moves whose true value is known
+    Eval(Box<EvalArgs>),
     /// Write all runs, drafts and audit logs to one file
     Backup(BackupArgs),
     /// Restore runs and drafts from a backup

@@ -18,6 +18,7 @@ mod docs;
 mod doctor;
 pub(crate) mod draft;
 mod edit;
+mod eval;
 mod events;
 mod exec;
 mod facts;
@@ -92,6 +93,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Cancel(args) => cancel::run(&global, &args),
         CliCommand::Resume(args) => resume::run(&global, &args),
         CliCommand::Diff(args) => diff::run(&global, &args),
+        CliCommand::Eval(args) => eval::run(&global, &args),
         CliCommand::Backup(args) => backup::run(&global, &args),
         CliCommand::Restore(args) => restore::run(&global, &args),
         CliCommand::Token(command) => token::run(&global, &command),

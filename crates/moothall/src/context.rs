@@ -9,7 +9,8 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{InvalidModelList, ModelChoice, ModelList, ModelName};
 use moothall_models::catalog::ModelProvider;
 use moothall_models::{
-    Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, SharedLimiter,
+    Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode,
+    ScriptedJudgeBackend, SharedLimiter,
 };
 use toml::{Table, Value};
 
@@ -42,6 +43,8 @@ pub(crate) struct CommandContext {
     pub(crate) limiter: Option<Arc<dyn SharedLimiter>>,
     /// Reports long preparations.
     pub(crate) progress: ProgressNotice,
+    /// Scripted judges of a benchmark.
+    pub(crate) judges: Option<Arc<ScriptedJudgeBackend>>,
 }
 
 impl CommandContext {
@@ -75,7 +78,16 @@ impl CommandContext {
         let config_file = config_file.map(Path::to_owned);
         let connections = process_resources::connections();
         let progress = ProgressNotice::default();
-        Ok(Self { loaded, catalog, keys, config_file, connections, limiter: None, progress })
+        Ok(Self {
+            loaded,
+            catalog,
+            keys,
+            config_file,
+            connections,
+            limiter: None,
+            progress,
+            judges: None,
+        })
     }
 
     pub(crate) fn budget(&self) -> Budget {
@@ -165,6 +177,11 @@ impl CommandContext {
         models: &[&ModelName],
         recording: RecordingMode,
     ) -> Result<Gateway, CliError> {
+        if self.judges.is_none() && models.iter().any(|model| model.is_scripted_judge()) {
+            return Err(CliError::usage("scripted judges answer in a benchmark only")
+                .with_hint("choose another model, or run `moothall eval`")
+                .with_code(ErrorCode::BadModel));
+        }
         if !matches!(recording, RecordingMode::Replay(_)) {
             let asked = models.iter().filter(|model| !model.is_demo());
             asked.into_iter().try_for_each(|model| self.check_reachable(model))?;
@@ -181,9 +198,13 @@ impl CommandContext {
         let retry = self.loaded.resolved.config.retry.clone();
         let (catalog, connections) = (self.catalog.clone(), self.connections.clone());
         let options = GatewayOptions { catalog, keys, retry, recording, connections };
-        Ok(match &self.limiter {
+        let gateway = match &self.limiter {
             Some(limiter) => Gateway::with_shared_limiter(options, Arc::clone(limiter)),
             None => Gateway::new(options),
+        };
+        Ok(match &self.judges {
+            Some(judges) => gateway.with_backend(ModelName::SCRIPTED_JUDGE, judges.clone()),
+            None => gateway,
         })
     }
 

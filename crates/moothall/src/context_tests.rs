@@ -60,6 +60,7 @@ fn context(given: Given<'_>) -> CommandContext {
         connections: moothall_models::ProviderConnections::default(),
         limiter: None,
         progress: crate::debate_image::ProgressNotice::default(),
+        judges: None,
     }
 }
 

@@ -203,6 +203,7 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
         | RunEventBody::SandboxRound { .. }
         | RunEventBody::SandboxTurn { .. }
         | RunEventBody::SandboxScored { .. }
+        | RunEventBody::VerdictUpdated { .. }
         | RunEventBody::PipelineComplete { .. } => consult_events::event(&stored.event.body),
     }
 }

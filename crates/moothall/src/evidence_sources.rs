@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use moothall_core::ErrorCode;
 use moothall_core::NewsChoice;
+use moothall_core::benchmark::BenchmarkCompany;
 use moothall_core::consult::{GatherFailureKind, GatherRequest};
 use moothall_core::evidence::{Evidence, TickerTable};
 use moothall_models::SharedLimiter;
@@ -50,6 +51,9 @@ impl EvidenceSources {
         let recording = match offline {
             Some(folder) => Some(FilingRecording::in_folder(folder)?),
             None if ticker.eq_ignore_ascii_case(BUNDLED_TICKER) => Some(FilingRecording::Bundled),
+            None if ticker.starts_with(BenchmarkCompany::TICKER_PREFIX) => {
+                Some(FilingRecording::Benchmark)
+            }
             None => None,
         };
         match recording {
@@ -99,7 +103,9 @@ impl EvidenceSources {
         let name = recording.name();
         let origin = match recording {
             FilingRecording::Folder(_) => EvidenceOrigin::Recording { name },
-            FilingRecording::Bundled => EvidenceOrigin::Fiction { name },
+            FilingRecording::Bundled | FilingRecording::Benchmark => {
+                EvidenceOrigin::Fiction { name }
+            }
         };
         let client = EdgarClient::from_recording(Arc::new(recording));
         let sources = CombinedGatherer::default().with_filings(FilingGatherer::new(client, origin));

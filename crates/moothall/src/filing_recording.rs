@@ -1,6 +1,7 @@
 //! Recorded SEC responses, read from a directory or from the program itself, so that tests and the
 //! demo need no network.
 
+pub(crate) mod benchmark;
 mod bundled;
 mod layout;
 
@@ -21,6 +22,8 @@ pub(crate) enum FilingRecording {
     Folder(PathBuf),
     /// Built into the program.
     Bundled,
+    /// The companies of the benchmark, made by the program.
+    Benchmark,
 }
 
 impl FilingRecording {
@@ -46,6 +49,7 @@ impl FilingRecording {
                 .file_name()
                 .map_or_else(|| "/".to_owned(), |name| sanitize_line(&name.to_string_lossy())),
             Self::Bundled => BUNDLED_TICKER.to_owned(),
+            Self::Benchmark => benchmark::set().name.to_owned(),
         }
     }
 }
@@ -56,6 +60,7 @@ impl RecordedResponses for FilingRecording {
         match self {
             Self::Folder(root) => read_inside(root, &file),
             Self::Bundled => bundled::read(&file).map(<[u8]>::to_vec),
+            Self::Benchmark => benchmark::read(&file),
         }
     }
 }

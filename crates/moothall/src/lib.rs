@@ -20,6 +20,7 @@ mod filing_recording;
 mod guest_binary;
 mod installation;
 mod isolation;
+mod judge_files;
 pub mod keys;
 mod launch;
 mod logging;

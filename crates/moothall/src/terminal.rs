@@ -14,7 +14,7 @@ use crate::args::ColorWhen;
 use crate::config::ConfigProblem;
 use crate::error::CliError;
 
-const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Problem } from "../api/client";
-import type { ConsultSource, StartConsultRequest } from "../gen/api";
+import type { ConsultSource, StartConsultRequest, VerdictMode } from "../gen/api";
 import { Field, FieldProblem } from "../ui/field";
 import { FilePicker } from "../ui/file-picker";
 import { type FormField, problemText } from "./field-problem";
@@ -29,6 +29,9 @@ export interface ConsultOptions {
   newsFile: File | undefined;
   isolation: string;
   budgetTokens: string;
+  verdict: "" | VerdictMode;
+  panel: string;
+  repeat: string;
   baseline: boolean;
   allowStale: boolean;
   acceptFindings: boolean;
@@ -49,6 +52,9 @@ export const NO_OPTIONS: ConsultOptions = {
   newsFile: undefined,
   isolation: "",
   budgetTokens: "",
+  verdict: "",
+  panel: "",
+  repeat: "",
   baseline: false,
   allowStale: false,
   acceptFindings: false,
@@ -56,6 +62,8 @@ export const NO_OPTIONS: ConsultOptions = {
 
 /** The request without its files, which is enough for an estimate. */
 export function optionsBody(options: ConsultOptions) {
+  const panel = options.panel.split(/[\s,]+/).filter((model) => model !== "");
+  const hasPanel = options.verdict !== "off";
   const models = Object.fromEntries(Object.entries(options.models).filter(([, model]) => model.trim() !== ""));
   return {
     as_of: options.asOf === "" ? null : options.asOf,
@@ -73,6 +81,9 @@ export function optionsBody(options: ConsultOptions) {
     ...(options.news === "rss" && options.newsUrl.trim() !== "" && { news: `rss:${options.newsUrl.trim()}` }),
     ...(options.budgetTokens !== "" && { budget_tokens: Number(options.budgetTokens) }),
     ...(options.isolation !== "" && { isolation: options.isolation }),
+    ...(options.verdict !== "" && { verdict: options.verdict }),
+    ...(hasPanel && panel.length > 0 && { panel }),
+    ...(hasPanel && options.repeat !== "" && { repeat: Number(options.repeat) }),
   } satisfies Partial<StartConsultRequest>;
 }
 
@@ -172,6 +183,17 @@ export function ConsultOptionsPanel({
               <option value="none">none</option>
             </select>
           </Field>
+          <Field label="Verdict">
+            <select
+              value={options.verdict}
+              onChange={(event) => onChange({ verdict: event.target.value as ConsultOptions["verdict"] })}
+            >
+              <option value="">as the committee says</option>
+              <option value="full">blind panel, best moves debated again</option>
+              <option value="panel">blind panel</option>
+              <option value="off">scores of the defenders</option>
+            </select>
+          </Field>
           <Field label="News" problem={problem("news")}>
             <select value={options.news} onChange={(event) => onChange({ news: event.target.value })}>
               <option value="">none</option>
@@ -181,6 +203,29 @@ export function ConsultOptionsPanel({
             </select>
           </Field>
         </div>
+        {(options.verdict === "full" || options.verdict === "panel") && (
+          <div className="fieldrow">
+            <Field
+              label="Models of the panel"
+              hint="Separated by commas; several models that do not debate judge best."
+            >
+              <input
+                className="mono"
+                spellCheck={false}
+                placeholder="openai/gpt-5-mini, google/gemini-3.1-flash-lite"
+                value={options.panel}
+                onChange={(event) => onChange({ panel: event.target.value })}
+              />
+            </Field>
+            <NumberField
+              label="Repeat"
+              value={options.repeat}
+              placeholder="1"
+              problem={undefined}
+              onChange={(repeat) => onChange({ repeat })}
+            />
+          </div>
+        )}
         {options.news === "rss" && (
           <Field label="Address of the feed" hint="RSS, Atom or JSON, over https.">
             <input

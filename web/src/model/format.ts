@@ -74,3 +74,8 @@ export function shortId(runId: string): string {
 export function plain(text: string): string {
   return text.replace(DECEIVING, "\ufffd").replace(WITHOUT_INK, "");
 }
+
+/** The text with a capital first letter, for headings. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

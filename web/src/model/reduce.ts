@@ -274,6 +274,16 @@ class Draft {
         };
         break;
       }
+      case "verdict_updated":
+        consult.verdict = {
+          stage: event.stage,
+          again: event.again,
+          headline: event.headline,
+          warning: event.warning ?? null,
+          stability: event.stability ?? null,
+          tiers: event.tiers,
+        };
+        break;
       case "pipeline_complete":
         consult.recommended = event.recommended;
         consult.other = event.other;
@@ -309,8 +319,14 @@ class Draft {
     this.one(consult, moveId).last_turn = turn;
   }
 
-  /** The move; inserted in order if it is new. */
+  /** The move; inserted in order if it is new. Another debate (`m7/d2`, `m0`) is added at the end. */
   private one(consult: ConsultView, moveId: string): MoveView {
+    if (!/^m[0-9]+$/.test(moveId) || moveId === "m0") {
+      consult.other_debates = this.mine(consult.other_debates);
+      const known = consult.other_debates.findIndex((one) => one.move_id === moveId);
+      if (known < 0) consult.other_debates.push(emptyMove(moveId));
+      return this.mineAt(consult.other_debates, known < 0 ? consult.other_debates.length - 1 : known);
+    }
     consult.moves = this.mine(consult.moves);
     let at = consult.moves.findIndex((one) => one.move_id === moveId);
     if (at < 0) {
@@ -447,6 +463,8 @@ function consultation(event: Extract<EventEnvelope, { type: "consult_started" }>
     recommended: [],
     other: [],
     close_calls: [],
+    other_debates: [],
+    verdict: null,
   };
 }
 

@@ -13,6 +13,7 @@ export const ROLE: Partial<Record<CallPurpose, string>> = {
   score: "decision makers",
   "score-nothing": "decision makers",
   "score-baseline": "decision makers",
+  "panel-score": "panel",
   generate: "programmer",
   edit: "editor",
   review: "reviewer",

@@ -16,6 +16,7 @@ const STAGE: Partial<Record<CallPurpose, string>> = {
   score: "score",
   "score-nothing": "score without debate",
   "score-baseline": "score without debate",
+  "panel-score": "panel",
 };
 
 export interface CostPart {

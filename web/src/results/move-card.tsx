@@ -15,6 +15,11 @@ import { Delta } from "./delta";
 
 const PLACES = ["First", "Second", "Third", "Fourth", "Fifth"];
 
+/** The order within a tier means nothing. */
+function placeOf(consult: ConsultView, rank: number): string {
+  return consult.verdict ? "Lead" : (PLACES[rank] ?? `${rank + 1}`);
+}
+
 /** A recommended move: score, scores by decision maker, hardest objection and evidence. */
 export function MoveCard({
   view,
@@ -42,7 +47,7 @@ export function MoveCard({
     <article className="panel card" id={one.move_id}>
       <div className="hd">
         <span className="rk">
-          <b>{final ? (PLACES[rank] ?? rank + 1) : "So far"}</b> {one.move_id} from {personaOf(consult, one.analyst)}
+          <b>{final ? placeOf(consult, rank) : "So far"}</b> {one.move_id} from {personaOf(consult, one.analyst)}
         </span>
         <h2>{plain(one.title ?? one.move_id)}</h2>
         <div className="big">
@@ -50,6 +55,7 @@ export function MoveCard({
           {scored.score !== null && (
             <small>
               of {scored.out_of}
+              {consult.verdict && " by its defence"}
               <Delta now={scored.score} before={before} />
             </small>
           )}

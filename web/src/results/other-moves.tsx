@@ -15,11 +15,14 @@ export function OtherMoves({
   view,
   moves,
   from,
+  hasPanel,
   before,
 }: {
   view: RunView;
   moves: readonly MoveView[];
   from: number;
+  /** Then these are scores of the defence, which order nothing. */
+  hasPanel: boolean;
   before: ((one: MoveView) => number | undefined) | undefined;
 }) {
   const ids = seats(view);
@@ -28,7 +31,7 @@ export function OtherMoves({
     <section className="panel ot" aria-label="The other moves">
       <div className="cap">
         <h2>The other {moves.length}</h2>
-        <span className="muted">by rank</span>
+        <span className="muted">{hasPanel ? "by number, with the scores of their defence" : "by rank"}</span>
         <span className="key push">
           {view.about.do_nothing && (
             <span className="seatkey">
@@ -62,7 +65,7 @@ export function OtherMoves({
             key={one.move_id}
             view={view}
             one={one}
-            rank={from + i + 1}
+            rank={hasPanel ? undefined : from + i + 1}
             ids={ids}
             most={most}
             before={before?.(one)}
@@ -83,7 +86,7 @@ function Other({
 }: {
   view: RunView;
   one: MoveView;
-  rank: number;
+  rank: number | undefined;
   ids: string[];
   most: number;
   before: number | undefined;

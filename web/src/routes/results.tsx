@@ -12,6 +12,7 @@ import { Disagreement } from "../results/disagreement";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
 import { verdictOf } from "../results/verdict";
+import { VerdictTiers } from "../results/verdict-tiers";
 import { EvidenceSheets } from "../run/evidence";
 import { ForkAction, ForkedFrom } from "../run/fork";
 import { isolationFix, isolationReason, isolationWords } from "../run/isolation";
@@ -60,9 +61,12 @@ function NoResults({ view }: { view: RunView }) {
 
 function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
   const all = ranked(consult);
-  const final = consult.recommended.length > 0;
+  // A panel that fails its controls recommends nothing, and that is final.
+  const final = consult.recommended.length > 0 || (Boolean(consult.verdict) && isOver(view.status));
   const top = final ? all.filter((one) => consult.recommended.includes(one.move_id)) : all.slice(0, 3);
-  const rest = all.filter((one) => !top.includes(one));
+  const hasPanel = Boolean(consult.verdict);
+  const left = all.filter((one) => !top.includes(one));
+  const rest = hasPanel ? consult.moves.filter((one) => left.includes(one)) : left;
   const against = useComparison();
   const company = plain(consult.gathered?.company ?? consult.ticker).replace(/ \(fictional\)$/, "");
   return (
@@ -70,7 +74,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
       <ResultsHead
         view={view}
         consult={consult}
-        title={final ? `${words(top.length)} for ${company}` : `So far, for ${company}`}
+        title={final ? `${headingOf(consult, top.length)} for ${company}` : `So far, for ${company}`}
       />
       <ForkedFrom view={view} />
       {!final && (
@@ -86,6 +90,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
       )}
       <VerdictPanel view={view} consult={consult} />
       <Warnings view={view} consult={consult} refresh={refresh} />
+      <VerdictTiers view={view} consult={consult} refresh={refresh} />
       <div className="top3">
         {top.map((one, rank) => (
           <MoveCard
@@ -100,7 +105,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
         ))}
       </div>
       <div className="low">
-        <OtherMoves view={view} moves={rest} from={top.length} before={against} />
+        <OtherMoves view={view} moves={rest} from={top.length} hasPanel={hasPanel} before={against} />
         <Disagreement consult={consult} moves={all} nothing={view.about.do_nothing?.score} />
       </div>
       <Costs view={view} />
@@ -112,7 +117,8 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
 
 /** The decision first: one sentence, and what would change it. */
 function VerdictPanel({ view, consult }: { view: RunView; consult: ConsultView }) {
-  const verdict = verdictOf(view, consult);
+  // The verdict of a panel has its own headline.
+  const verdict = consult.verdict ? undefined : verdictOf(view, consult);
   if (!verdict) return null;
   return (
     <section className="verdict" aria-label="Verdict">
@@ -129,6 +135,10 @@ function VerdictPanel({ view, consult }: { view: RunView; consult: ConsultView }
       )}
     </section>
   );
+}
+
+function headingOf(consult: ConsultView, recommended: number): string {
+  return consult.verdict?.tiers.controls.check === "failed" ? "No verdict" : words(recommended);
 }
 
 function words(number: number): string {

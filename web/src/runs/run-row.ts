@@ -1,6 +1,6 @@
 // What a row of a run shows. Everything is in the list itself: no row makes a request of its own.
 import type { RunSummary } from "../gen/api";
-import { plain } from "../model/format";
+import { capital, plain } from "../model/format";
 import type { RunBar } from "../viz/score-bars";
 
 export interface RunHeading {
@@ -27,6 +27,14 @@ export function outcomeOf(run: RunSummary): { line: string; detail: string } {
   if (!consult) return { line: plain(run.title), detail: plain(run.detail ?? "") };
   const scored = consult.moves.filter((one) => one.score !== null).length;
   const progress = `${scored} of ${consult.expected_moves} moves scored`;
+  if (consult.panel && run.state === "finished") {
+    const { headline, warning, failed } = consult.panel;
+    const sign = failed ? "✗" : "!";
+    return {
+      line: capital(plain(headline)),
+      detail: warning ? `${sign} ${plain(warning)}` : "Judged by a blind panel",
+    };
+  }
   if (consult.best) {
     const { title, score, out_of, spread } = consult.best;
     const nothing = consult.do_nothing === null ? "" : `, doing nothing ${consult.do_nothing}`;
@@ -65,7 +73,8 @@ export function barsOf(run: RunSummary): RunBar[] {
 
 /** The page that a click on the row opens. */
 export function pathOf(run: RunSummary): string {
-  return run.consult?.best ? `/runs/${run.run_id}/results` : `/runs/${run.run_id}`;
+  const hasResult = run.consult?.best || (run.consult?.panel && run.state === "finished");
+  return hasResult ? `/runs/${run.run_id}/results` : `/runs/${run.run_id}`;
 }
 
 /** The start page with the settings of a run, to run it again. */

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::panel_record::VERDICT_APPROVAL;
 use super::rank::approve;
 use super::result::{ConsultResult, RankedMove};
 use crate::Outcome;
@@ -12,7 +13,8 @@ use crate::Outcome;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoveApproval {
-    /// Id of the approved move.
+    /// Id of the approved move; [`VERDICT_APPROVAL`] for the verdict of a panel that failed its
+    /// controls.
     pub move_id: String,
     /// Who approved it.
     pub by: String,
@@ -45,7 +47,30 @@ pub enum ApprovalRefusal<'a> {
     Ranked,
 }
 
+/// Why the verdict of a panel does not need approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictRefusal<'a> {
+    /// No panel sat.
+    NoVerdict,
+    /// Already approved.
+    Approved(&'a MoveApproval),
+    /// The panel did not fail its controls.
+    NotFailed,
+}
+
 impl ConsultResult {
+    /// Returns `Ok` if the verdict needs approval: only that of a panel that failed its controls.
+    pub fn check_verdict_needs_approval<'a>(
+        &'a self,
+        approvals: &'a [MoveApproval],
+    ) -> Result<(), VerdictRefusal<'a>> {
+        let verdict = self.verdict.as_ref().ok_or(VerdictRefusal::NoVerdict)?;
+        if let Some(given) = approvals.iter().find(|one| one.move_id == VERDICT_APPROVAL) {
+            return Err(VerdictRefusal::Approved(given));
+        }
+        if verdict.is_failed() { Ok(()) } else { Err(VerdictRefusal::NotFailed) }
+    }
+
     /// Returns `Ok` if a move needs approval. Only moves held back by checks do.
     pub fn check_needs_approval<'a>(
         &'a self,
@@ -61,6 +86,8 @@ impl ConsultResult {
             found if found.is_vetoed() => Err(ApprovalRefusal::Vetoed(found)),
             RankedMove { debated: None, .. } => Err(ApprovalRefusal::NotDebated),
             RankedMove { rank: Some(_), .. } => Err(ApprovalRefusal::Ranked),
+            // The panel did not score it.
+            found if self.verdict.is_some() && !found.is_held() => Err(ApprovalRefusal::NotDebated),
             _ => Ok(()),
         }
     }

@@ -25,10 +25,23 @@ pub fn board() -> Committee {
             seat("D3", "Stakeholder Value Advocate", include_str!("board/D3.md")),
         ],
         metrics: vec![impact(), feasibility(), risk_adjusted_return(), strategic_alignment()],
+        panel: Vec::new(),
+        verdict: None,
         inference: InferenceAgents::default(),
         prompts: OwnTexts::default(),
         memo: OwnTexts::default(),
     }
+}
+
+/// The built-in panel: five lenses that use the default model.
+pub fn panel() -> Vec<CommitteeMember> {
+    vec![
+        seat("P1", "Cash and returns", include_str!("board/cash_and_returns.md")),
+        seat("P2", "Execution", include_str!("board/execution.md")),
+        seat("P3", "Customers and competitors", include_str!("board/customers_and_competitors.md")),
+        seat("P4", "Downside", include_str!("board/downside.md")),
+        seat("P5", "Evidence and logic", include_str!("board/evidence_and_logic.md")),
+    ]
 }
 
 fn seat(id: &str, name: &str, lens: &str) -> CommitteeMember {

@@ -37,6 +37,10 @@ impl ConsultResult {
     /// Neighbours among the recommended moves and the next one that are too close to call, best
     /// first.
     pub fn close_calls(&self) -> Vec<CloseCall> {
+        if self.verdict.is_some() {
+            // Intervals say how far apart moves are.
+            return Vec::new();
+        }
         let is_next = |one: &&RankedMove| one.rank.is_some() && !one.has_neutral_scores();
         let next = self.other.iter().find(is_next);
         let moves: Vec<&RankedMove> = self.recommended.iter().chain(next).collect();

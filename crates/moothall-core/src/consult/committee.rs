@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::verdict_plan::{PANEL_MEMBERS, VerdictPlan};
 use crate::model::ModelList;
 use crate::{OwnTexts, PromptRevision, Sha256Hex, TextFault, TextKind};
 
@@ -37,6 +38,13 @@ pub struct Committee {
     pub decision_makers: Vec<CommitteeMember>,
     /// Scored metrics, each from 1 to 10.
     pub metrics: Vec<ScoreMetric>,
+    /// Members of the blind panel, who score cases without taking part in the debates; empty without
+    /// a panel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panel: Vec<CommitteeMember>,
+    /// How the verdict is reached; `None` ranks moves by the scores of the decision makers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictPlan>,
     /// Models of the two inference agents.
     #[serde(default, skip_serializing_if = "InferenceAgents::is_empty")]
     pub inference: InferenceAgents,
@@ -150,6 +158,9 @@ pub enum InvalidCommittee {
         /// The fault.
         fault: TextFault,
     },
+    /// A probability of the verdict is out of range.
+    #[error("`{0}` must be between 0.5 and 0.995")]
+    Chance(&'static str),
     /// The levels of a metric do not start at 1, ascend and stay within 10.
     #[error("the levels of `{0}` must start at 1, ascend and stay within 10")]
     Levels(String),
@@ -215,8 +226,16 @@ impl Committee {
         count("analysts", self.analysts.len(), 1, 8)?;
         count("decision makers", self.decision_makers.len(), 1, 5)?;
         count("metrics", self.metrics.len(), 1, 8)?;
+        if self.verdict.is_some() || !self.panel.is_empty() {
+            // A file may have a plan without a panel: then the built-in one sits.
+            let (least, most) = PANEL_MEMBERS;
+            let members = if self.panel.is_empty() { least } else { self.panel.len() };
+            count("panel members", members, least, most)?;
+            self.verdict.as_ref().map_or(Ok(()), VerdictPlan::validate)?;
+        }
         let mut seen = BTreeSet::new();
         let seats = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
+        let seats = seats.chain(&self.panel);
         for seat in seats {
             id(&seat.id, &mut seen)?;
             text("the name", &seat.name, &seat.id)?;
@@ -239,7 +258,7 @@ impl Committee {
     }
 }
 
-fn count(
+pub(crate) fn count(
     what: &'static str,
     found: usize,
     least: usize,

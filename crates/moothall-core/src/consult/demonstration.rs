@@ -9,6 +9,7 @@
 mod debate;
 mod facts;
 mod moves;
+mod panel;
 mod quotes;
 mod readings;
 mod topics;
@@ -31,6 +32,7 @@ pub fn answer(request: &ModelRequest) -> Option<String> {
         CallPurpose::DecisionMaker => debate::decision_maker(request),
         CallPurpose::Score => debate::score(request),
         CallPurpose::ScoreNothing | CallPurpose::ScoreBaseline => debate::score_alone(request),
+        CallPurpose::PanelScore => panel::score(request),
         _ => None,
     }
 }

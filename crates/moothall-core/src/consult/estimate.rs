@@ -9,8 +9,10 @@
 use super::committee::{Committee, CommitteeMember, ScoreMetric};
 use super::dossier::{dossier_tokens, reading_tokens};
 use super::input::{ConsultInput, EvidenceSource};
+use super::panel_prompt::{self, CASE_TOKENS};
 use super::prompt::document_tokens;
 use super::proposals;
+use super::verdict_plan::ControlPlan;
 use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
 
@@ -149,20 +151,31 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
     debate.critic += input.added_tokens(&["critic", "case", "open", "findings", "press"]);
     debate.maker += input.added_tokens(&["decision_maker", "case", "answer"]);
     debate.scoring += input.added_tokens(&["score", "score_alone"]);
-    let opening_and_threads =
-        moves.saturating_mul(1 + debate.makers.saturating_mul(debate.rounds.saturating_sub(1)));
+    let panel = PanelCounts::of(input, moves);
+    let short = debate.with_rounds(panel.rounds_again);
+    let opening_and_threads = moves
+        .saturating_mul(debate.critic_calls())
+        .saturating_add(panel.whole_debates.saturating_mul(debate.critic_calls()))
+        .saturating_add(panel.short_debates.saturating_mul(short.critic_calls()));
+    let whole = moves.saturating_add(panel.whole_debates);
     let critic = (input.critic_model(), vec![&committee.critic]);
     add(CallPurpose::Critic, critic, opening_and_threads, &|lengths, bound| {
-        let sum = times(&debate.critic(lengths), u64::from(moves));
+        let again = times(&short.critic(lengths), u64::from(panel.short_debates));
+        let sum = times(&debate.critic(lengths), u64::from(whole)).plus(&again);
         bound.with_dossier_cache_write(sum, lengths.dossier, moves)
     });
     let makers = by_model(&committee.decision_makers, |maker| input.decision_maker_model(maker));
     for group in &makers {
         let makers = count(group.1.len());
-        let answers = moves.saturating_mul(makers).saturating_mul(debate.rounds);
+        let rounds = whole
+            .saturating_mul(debate.rounds)
+            .saturating_add(panel.short_debates.saturating_mul(short.rounds));
+        let answers = rounds.saturating_mul(makers);
         add(CallPurpose::DecisionMaker, group.clone(), answers, &|lengths, bound| {
-            let of_all = u64::from(moves).saturating_mul(u64::from(makers));
-            let sum = times(&debate.decision_maker(lengths), of_all);
+            let of_all = u64::from(whole).saturating_mul(u64::from(makers));
+            let again = u64::from(panel.short_debates).saturating_mul(u64::from(makers));
+            let again = times(&short.decision_maker(lengths), again);
+            let sum = times(&debate.decision_maker(lengths), of_all).plus(&again);
             bound.with_dossier_cache_write(sum, lengths.dossier, moves)
         });
     }
@@ -182,16 +195,58 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
     if input.terms.baseline {
         score(CallPurpose::ScoreBaseline, moves, &|lengths| debate.alone(lengths));
     }
+    for group in by_model(&committee.panel, |member| input.panel_model(member)) {
+        let calls = panel.cases.saturating_mul(count(group.1.len()));
+        let own = panel_prompt::rules_tokens(input) + debate.scoring;
+        add(CallPurpose::PanelScore, group, calls, &|lengths, bound| {
+            let one = after(lengths.dossier + own, CASE_TOKENS, lengths.message);
+            // Members of one model share the dossier in its cache.
+            let sum = times(&one, u64::from(calls));
+            bound.with_dossier_cache_write(sum, lengths.dossier, 1)
+        });
+    }
     if let Some(parent) = &input.parent {
         roles.retain(|role| !parent.from.reuses(role.purpose));
     }
     let is_beside = |role: &&RoleEstimate| {
         matches!(role.purpose, CallPurpose::ScoreNothing | CallPurpose::ScoreBaseline)
     };
+    roles.retain(|role| role.purpose != CallPurpose::PanelScore || role.calls > 0);
     let all = roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
     let beside = roles.iter().filter(is_beside);
     let beside = beside.map(|role| role.calls).fold(0, u32::saturating_add);
     ConsultEstimate { calls: all.saturating_sub(beside), beside, roles }
+}
+
+/// How much a panel adds: an upper bound, because repeats may end early and facts for planted moves
+/// may be missing.
+struct PanelCounts {
+    /// Debates of all rounds that only the panel scores: those of later passes.
+    whole_debates: u32,
+    /// Short debates that only the panel scores: repeats, doing nothing and planted moves.
+    short_debates: u32,
+    rounds_again: u32,
+    /// Cases that every member scores.
+    cases: u32,
+}
+
+impl PanelCounts {
+    fn of(input: &ConsultInput, moves: u32) -> Self {
+        let Some(plan) = &input.committee.verdict else {
+            return Self { whole_debates: 0, short_debates: 0, rounds_again: 1, cases: 0 };
+        };
+        let ControlPlan { known_bad, weakened } = plan.controls;
+        let planted = known_bad.saturating_add(u32::from(input.terms.do_nothing));
+        let short_debates = plan.schedule().most_repeats(moves).saturating_add(planted);
+        let copies = weakened.min(moves).saturating_mul(2);
+        let cases = moves.saturating_add(short_debates).saturating_add(copies);
+        Self {
+            whole_debates: moves.saturating_mul(plan.repeat.saturating_sub(1)),
+            short_debates: short_debates.saturating_mul(plan.repeat),
+            rounds_again: plan.rounds_again,
+            cases: cases.saturating_mul(plan.repeat),
+        }
+    }
 }
 
 /// Groups members by model, in the order of the committee.
@@ -270,6 +325,15 @@ impl DebatePromptLengths {
             maker: makers.map(lens).max().unwrap_or(0),
             scoring: 100 + committee.metrics.iter().map(level).sum::<u64>(),
         }
+    }
+
+    fn with_rounds(&self, rounds: u32) -> Self {
+        Self { rounds, ..*self }
+    }
+
+    /// The opening, then one call in each thread and later round.
+    fn critic_calls(&self) -> u32 {
+        self.makers.saturating_mul(self.rounds.saturating_sub(1)).saturating_add(1)
     }
 
     /// The opening, followed by one chain per decision maker that branches off it.

@@ -359,8 +359,8 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
 fn without_settings(committee: &Committee) -> Committee {
     let mut rest =
         Committee { rounds: 0, inference: InferenceAgents::default(), ..committee.clone() };
-    let Committee { analysts, critic, decision_makers, .. } = &mut rest;
-    for member in analysts.iter_mut().chain([critic]).chain(decision_makers) {
+    let Committee { analysts, critic, decision_makers, panel, .. } = &mut rest;
+    for member in analysts.iter_mut().chain([critic]).chain(decision_makers).chain(panel) {
         member.model = None;
     }
     rest

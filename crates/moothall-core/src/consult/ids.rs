@@ -7,6 +7,7 @@ use super::committee::{Committee, InvalidCommittee};
 use super::do_nothing::DO_NOTHING_ID;
 use super::input::{ConsultInput, InvalidConsult};
 use super::options::MAX_ADDED_MOVES;
+use super::planted_controls::control_id;
 use super::workflow::Consult;
 use crate::{EffectId, InvalidId};
 
@@ -74,6 +75,9 @@ impl ConsultIds {
             let most = MAX_ADDED_MOVES.saturating_mul(2);
             seen.extend((input.proposed_moves()..).take(most + 1).map(|n| format!("m{n}")));
         }
+        if let Some(plan) = &input.committee.verdict {
+            seen.extend((1..=plan.controls.known_bad).map(control_id));
+        }
         match self.analyst_ids.iter().find(|analyst| !seen.insert(analyst.ask.to_string())) {
             Some(analyst) => Err(InvalidCommittee::Id(analyst.ask.to_string())),
             None => Ok(()),
@@ -82,7 +86,7 @@ impl ConsultIds {
 }
 
 impl RequestIds {
-    fn of(name: &str, again: &str) -> Result<Self, InvalidId> {
+    pub(crate) fn of(name: &str, again: &str) -> Result<Self, InvalidId> {
         let ask: EffectId = name.parse()?;
         Ok(Self { again: ask.child(again)?, ask })
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::committee::{Committee, InvalidCommittee};
 use super::fork::ForkParent;
 use super::options::{ConsultOptions, InvalidConsultOptions};
+use super::verdict_plan::PANEL_MEMBERS;
 use crate::debate::{CallSettings, InvalidDebate};
 use crate::evidence::{CalendarDay, InvalidTicker, Ticker};
 use crate::model::ModelList;
@@ -248,6 +249,11 @@ impl ConsultInput {
             Ticker::parse_written(ticker)?;
         }
         self.committee.validate_for(self.calls.prompts)?;
+        if self.committee.verdict.is_some() && self.committee.panel.is_empty() {
+            let (least, most) = PANEL_MEMBERS;
+            let what = "panel members";
+            return Err(InvalidCommittee::Count { what, found: 0, least, most }.into());
+        }
         let own: u64 = self.committee.prompts.iter().map(|(_, text)| tokens_expected(text)).sum();
         if own > u64::from(self.calls.window_tokens) / OWN_PROMPTS_WINDOW_PART {
             return Err(InvalidConsult::OwnPrompts(self.calls.window_tokens));

@@ -12,6 +12,7 @@ const INFERENCE: &str = "inference";
 const ANALYST: &str = "analyst";
 const CRITIC: &str = "critic";
 const DECISION_MAKER: &str = "decision-maker";
+const PANEL: &str = "panel";
 
 /// Ids of the inference agents.
 const F1: &str = "F1";
@@ -88,6 +89,9 @@ impl RoleModels {
                 clear(&mut committee.decision_makers);
                 self.decision_maker = model;
             }
+            PANEL => {
+                committee.panel.iter_mut().for_each(|member| member.model.clone_from(&model));
+            }
             _ => return false,
         }
         true
@@ -102,6 +106,7 @@ impl RoleModels {
             self.analyst.is_some() || has_own(&committee.analysts),
             self.critic.is_some() || committee.critic.model.is_some(),
             self.decision_maker.is_some() || has_own(&committee.decision_makers),
+            has_own(&committee.panel),
         ];
         covered.contains(&false)
     }
@@ -112,8 +117,9 @@ fn assign_member(committee: &mut Committee, name: &str, model: &ModelList) -> bo
         F1 => committee.inference.f1 = Some(InferenceAgent { model: model.clone() }),
         F2 => committee.inference.f2 = Some(InferenceAgent { model: model.clone() }),
         _ => {
-            let Committee { analysts, critic, decision_makers, .. } = committee;
-            let mut members = analysts.iter_mut().chain([critic]).chain(decision_makers);
+            let Committee { analysts, critic, decision_makers, panel, .. } = committee;
+            let mut members =
+                analysts.iter_mut().chain([critic]).chain(decision_makers).chain(panel);
             let Some(member) = members.find(|member| member.id == name) else { return false };
             member.model = Some(model.clone());
         }
@@ -123,10 +129,13 @@ fn assign_member(committee: &mut Committee, name: &str, model: &ModelList) -> bo
 
 /// Every name that can be given a model.
 fn names(committee: &Committee) -> Vec<String> {
-    let fixed = [INFERENCE, ANALYST, CRITIC, DECISION_MAKER, F1, F2].map(str::to_owned);
-    let Committee { analysts, critic, decision_makers, .. } = committee;
-    let members = analysts.iter().chain([critic]).chain(decision_makers).map(|one| one.id.clone());
-    fixed.into_iter().chain(members.filter(|id| id != CRITIC)).collect()
+    let has_panel = !committee.panel.is_empty();
+    let roles = [INFERENCE, ANALYST, CRITIC, DECISION_MAKER].into_iter();
+    let fixed = roles.chain(has_panel.then_some(PANEL)).chain([F1, F2]).map(str::to_owned);
+    let Committee { analysts, critic, decision_makers, panel, .. } = committee;
+    let members = analysts.iter().chain([critic]).chain(decision_makers).chain(panel);
+    let members = members.map(|one| one.id.clone());
+    fixed.chain(members.filter(|id| id != CRITIC)).collect()
 }
 
 impl Committee {
@@ -134,6 +143,7 @@ impl Committee {
     pub fn own_models(&self) -> impl Iterator<Item = &ModelList> {
         let agents = [&self.inference.f1, &self.inference.f2].into_iter().flatten();
         let members = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
+        let members = members.chain(&self.panel);
         agents.map(|agent| &agent.model).chain(members.filter_map(|one| one.model.as_ref()))
     }
 }
@@ -164,6 +174,17 @@ impl ConsultInput {
         own_or_role(maker, self.models.decision_maker())
     }
 
+    /// Model of a panel member.
+    pub(crate) fn panel_model<'a>(&'a self, member: &'a CommitteeMember) -> &'a ModelList {
+        own_or_role(member, &self.models.default)
+    }
+
+    /// The preferred model of each panel member, by name.
+    pub fn panel_model_names(&self) -> Vec<String> {
+        let panel = self.committee.panel.iter();
+        panel.map(|member| self.panel_model(member).first().to_string()).collect()
+    }
+
     /// The analysts that propose moves in this run, with the number of their moves.
     pub(crate) fn called_analysts(&self) -> Vec<(&CommitteeMember, u32)> {
         let shares = self.committee.shares(self.moves);
@@ -181,7 +202,9 @@ impl ConsultInput {
         let critic = (self.committee.critic.id.as_str(), self.critic_model());
         let makers = self.committee.decision_makers.iter();
         let makers = makers.map(|one| (one.id.as_str(), self.decision_maker_model(one)));
-        agents.into_iter().chain(analysts).chain([critic]).chain(makers).collect()
+        let panel = self.committee.panel.iter();
+        let panel = panel.map(|one| (one.id.as_str(), self.panel_model(one)));
+        agents.into_iter().chain(analysts).chain([critic]).chain(makers).chain(panel).collect()
     }
 
     /// All models in use, with fallbacks, without duplicates.

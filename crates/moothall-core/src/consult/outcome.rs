@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::input::ConsultInput;
-use super::rank::{FindingAcceptance, MoveRanking, accept, rank};
+use super::panel_record::{PanelVerdict, VERDICT_APPROVAL};
+use super::rank::{FindingAcceptance, MoveRanking, accept, rank, rank_by_verdict};
 use super::result::ConsultResult;
 use super::review::MoveReviewDecision;
 use super::state::{AgentFailure, CheckedDocument, ConsultState, DebateRecord, MoveRecord};
 use crate::debate::{BaselineScores, ScoreBasis};
+use crate::verdict::PanelCheck;
 use crate::{Conclusion, FindingSeverity, Outcome, RunFinding};
 
 /// The outcome of a consultation: final once all stages are done, partial before that.
@@ -21,11 +23,22 @@ pub fn outcome_of(input: &ConsultInput, known: &ConsultState) -> Outcome {
     } else {
         FindingAcceptance::These(&nobody)
     };
-    let ranking = rank(known.moves.values().map(MoveRecord::unranked), accepted);
+    let moves = known.moves.values().map(MoveRecord::unranked);
+    let verdict = known.panel.verdict.clone();
+    let mut missing = missing(input, known);
+    let ranking = match &verdict {
+        Some(verdict) => {
+            missing.extend(not_scored_by_panel(verdict));
+            rank_by_verdict(moves, verdict)
+        }
+        None => {
+            let ranking = rank(moves, accepted);
+            missing.extend(ranking.shortfall());
+            ranking
+        }
+    };
     let findings = findings(input, known);
     let evidence = known.evidence.as_deref();
-    let mut missing = missing(input, known);
-    missing.extend(ranking.shortfall());
     let MoveRanking { recommended, other } = ranking;
     let ranked = ConsultResult {
         company: evidence.map(|evidence| evidence.company.name.clone()).unwrap_or_default(),
@@ -37,6 +50,7 @@ pub fn outcome_of(input: &ConsultInput, known: &ConsultState) -> Outcome {
         missing,
         do_nothing: undebated(input, known, 0),
         baseline: known.moves.keys().filter_map(|n| undebated(input, known, *n)).collect(),
+        verdict,
     };
     Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)))
 }
@@ -68,7 +82,60 @@ fn missing(input: &ConsultInput, known: &ConsultState) -> Vec<String> {
             missing.push(format!("the debate of {}: {why}", tried.proposed.move_id));
         }
     }
+    for (case_id, debate) in &known.panel.debates {
+        if let Err(why) = &debate.result {
+            missing.push(format!("the debate {case_id}: {why}"));
+        }
+    }
     missing
+}
+
+fn not_scored_by_panel(verdict: &PanelVerdict) -> Option<String> {
+    let ids = &verdict.tiers.not_scored;
+    (!ids.is_empty()).then(|| format!("not scored by the panel: {}", ids.join(", ")))
+}
+
+/// What the controls and the cards show about the panel.
+fn of_panel(known: &ConsultState) -> Vec<RunFinding> {
+    let mut found = Vec::new();
+    for (case_id, DebateRecord { result, findings, .. }) in &known.panel.debates {
+        match result {
+            Ok(_) => found.extend(findings.iter().cloned()),
+            Err(why) => {
+                let rule = "consult.not-debated";
+                found.push(RunFinding::new(rule, FindingSeverity::Warn, case_id, why));
+            }
+        }
+    }
+    let Some(verdict) = &known.panel.verdict else { return found };
+    let controls = &verdict.tiers.controls;
+    let severity = match controls.check {
+        PanelCheck::Failed => FindingSeverity::Escalate,
+        PanelCheck::Passed | PanelCheck::Doubtful => FindingSeverity::Warn,
+    };
+    found.extend(controls.warning().map(|warning| {
+        RunFinding::new("panel.control-missed", severity, VERDICT_APPROVAL, &warning)
+    }));
+    for member in &controls.left_out {
+        let message = format!("{member} missed too many controls, so its cards do not count");
+        let rule = "panel.member-left-out";
+        found.push(RunFinding::new(rule, FindingSeverity::Warn, member, &message));
+    }
+    let cards = &verdict.record.cards;
+    for judge in &verdict.record.judges {
+        let own = || cards.iter().filter(|card| card.member == judge.id);
+        let missing = own().filter(|card| !card.scorecard.is_given()).count();
+        if missing > 0 {
+            let message = format!(
+                "{} gave no usable scores in {missing} of {} cases",
+                judge.id,
+                own().count()
+            );
+            let rule = "panel.card-missing";
+            found.push(RunFinding::new(rule, FindingSeverity::Warn, &judge.id, &message));
+        }
+    }
+    found
 }
 
 fn findings(input: &ConsultInput, known: &ConsultState) -> Vec<RunFinding> {
@@ -90,6 +157,7 @@ fn findings(input: &ConsultInput, known: &ConsultState) -> Vec<RunFinding> {
     }
     found.extend(known.ignored_changes.iter().cloned());
     found.extend(of_scores_alone(known));
+    found.extend(of_panel(known));
     found.extend(of_isolation(known));
     let scored = known.moves.values().any(|tried| tried.unranked().debated.is_some());
     if known.moves.is_empty() {
@@ -98,7 +166,9 @@ fn findings(input: &ConsultInput, known: &ConsultState) -> Vec<RunFinding> {
     } else if !scored {
         let message = "no move was debated";
         found.push(RunFinding::new("consult.no-debate", FindingSeverity::Block, SUBJECT, message));
-    } else if !known.moves.values().any(|tried| tried.unranked().is_scored()) {
+    } else if known.panel.verdict.is_none()
+        && !known.moves.values().any(|tried| tried.unranked().is_scored())
+    {
         let message = "no move was scored by every decision maker";
         found.push(RunFinding::new("consult.no-scores", FindingSeverity::Block, SUBJECT, message));
     }
@@ -196,12 +266,12 @@ fn of_scores_alone(known: &ConsultState) -> Vec<RunFinding> {
 /// Findings for isolation weaker than requested, one per reason.
 fn of_isolation(known: &ConsultState) -> Vec<RunFinding> {
     let mut weaker: BTreeMap<(String, &str), Vec<&str>> = BTreeMap::new();
-    for tried in known.moves.values() {
-        if let Some(DebateRecord { isolation, .. }) = &tried.debate
-            && let Some(why) = &isolation.fallback
-        {
+    let moves = known.moves.values();
+    let first = moves.filter_map(|tried| Some((&tried.proposed.move_id, tried.debate.as_ref()?)));
+    for (id, DebateRecord { isolation, .. }) in first.chain(&known.panel.debates) {
+        if let Some(why) = &isolation.fallback {
             let moves = weaker.entry((isolation.class.to_string(), why)).or_default();
-            moves.push(&tried.proposed.move_id);
+            moves.push(id);
         }
     }
     let said = weaker.into_iter().map(|((class, why), moves)| {

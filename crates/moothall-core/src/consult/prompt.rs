@@ -6,6 +6,7 @@
 use super::committee::CommitteeMember;
 use super::dossier;
 use super::input::ConsultInput;
+use super::panel_prompt;
 use super::proposals;
 use super::state::ConsultState;
 use crate::RunFinding;
@@ -134,7 +135,8 @@ pub(crate) fn propose(
     let brief = input.terms.brief.as_deref();
     let brief = brief.map(|brief| BRIEF.fill(texts, &[("brief", &fenced(brief))]));
     let asked = PROPOSE.fill(texts, &[("share", &share), ("company", &company)]);
-    let turn = PromptTurn::user(asked + &brief.unwrap_or_default());
+    let limits = input.committee.verdict.as_ref().map(|_| panel_prompt::word_limits());
+    let turn = PromptTurn::user(asked + &limits.unwrap_or_default() + &brief.unwrap_or_default());
     let model = input.analyst_model(analyst);
     let mut request = request(input, model, CallPurpose::Analyst, system, turn);
     request.schema = Some(proposals::schema(texts.revision, wanted));

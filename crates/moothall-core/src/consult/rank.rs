@@ -15,9 +15,11 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
 
+use super::panel_record::PanelVerdict;
 use super::result::{ConsultResult, RECOMMENDED, RankedMove};
 use super::review::MoveReviewDecision;
 use crate::debate::{DebateDegradation, DebateResult, ObjectionSeverity};
+use crate::verdict::{CaseKind, MoveEstimate};
 use crate::{Conclusion, FindingSeverity, Outcome, RunFinding};
 
 /// Moves whose open findings a person has accepted.
@@ -105,6 +107,29 @@ pub fn rank(
     MoveRanking { recommended, other }
 }
 
+/// Orders moves by the verdict of the panel: by tier and estimate, then those without a tier. Moves
+/// that are held back or that the panel did not score come last.
+pub(crate) fn rank_by_verdict(
+    moves: impl IntoIterator<Item = RankedMove>,
+    verdict: &PanelVerdict,
+) -> MoveRanking {
+    let mut moves: Vec<RankedMove> = moves.into_iter().collect();
+    moves.sort_by(by_number);
+    let order: Vec<&MoveEstimate> =
+        verdict.order().into_iter().filter(|one| one.kind == CaseKind::Move).collect();
+    let place = |one: &RankedMove| order.iter().position(|found| found.move_id == one.move_id);
+    for one in &mut moves {
+        let rank = place(one).and_then(|place| u32::try_from(place + 1).ok());
+        one.rank = rank;
+    }
+    moves.sort_by_key(|one| one.rank.unwrap_or(u32::MAX));
+    let recommended = verdict.recommended();
+    let is_recommended =
+        |one: &RankedMove| recommended.iter().any(|found| found.move_id == one.move_id);
+    let (recommended, other) = moves.into_iter().partition(is_recommended);
+    MoveRanking { recommended, other }
+}
+
 fn compare_moves(one: &RankedMove, other: &RankedMove) -> Ordering {
     let key = |of: &RankedMove| {
         let debated = of.debated.as_ref();
@@ -182,15 +207,22 @@ pub fn approve(outcome: &Outcome, approved: &BTreeSet<String>) -> Outcome {
         was_placed.map(|one| &one.move_id).chain(approved).cloned().collect();
     let before =
         MoveRanking { recommended: ranked.recommended.clone(), other: ranked.other.clone() };
-    let after = rank(ranked.moves().cloned(), FindingAcceptance::These(&accepted));
+    let verdict = ranked.verdict.as_ref().map(|verdict| verdict.approve(&accepted));
+    let after = match &verdict {
+        Some(verdict) => rank_by_verdict(ranked.moves().cloned(), verdict),
+        None => rank(ranked.moves().cloned(), FindingAcceptance::These(&accepted)),
+    };
     let mut missing = ranked.missing.clone();
-    if let Some(sentence) = before.shortfall() {
-        missing.retain(|line| *line != sentence);
+    if verdict.is_none() {
+        if let Some(sentence) = before.shortfall() {
+            missing.retain(|line| *line != sentence);
+        }
+        missing.extend(after.shortfall());
     }
-    missing.extend(after.shortfall());
     let findings = outcome.findings.iter().map(|finding| accept(finding, approved)).collect();
     let MoveRanking { recommended, other } = after;
-    let ranked = ConsultResult { recommended, other, missing, ..(**ranked).clone() };
+    let verdict = verdict.map(Box::new);
+    let ranked = ConsultResult { recommended, other, missing, verdict, ..(**ranked).clone() };
     Outcome::new(findings, Conclusion::Ranked(Box::new(ranked)))
 }
 

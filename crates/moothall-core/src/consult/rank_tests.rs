@@ -81,6 +81,7 @@ fn objection(severity: ObjectionSeverity, state: ObjectionState) -> Objection {
         round: 1,
         state,
         open_in: Vec::new(),
+        reply: None,
     }
 }
 
@@ -196,6 +197,7 @@ fn an_approval_after_the_end_changes_only_ranking_and_verdict() {
         missing: [Some("F2: rate-limited".to_owned()), shortfall].into_iter().flatten().collect(),
         do_nothing: None,
         baseline: Vec::new(),
+        verdict: None,
     };
     let findings =
         vec![finding("m1", FindingSeverity::Escalate), finding("m2", FindingSeverity::Escalate)];

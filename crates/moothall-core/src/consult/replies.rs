@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::ids::{AnalystIds, MoveIds};
 use super::moves::{Move, Proposal};
+use super::panel::DebateKey;
 use super::prompt;
 use super::proposals;
 use super::state::{AgentFailure, CheckedDocument, DebateRecord, MoveRecord};
@@ -56,7 +57,7 @@ impl Consult {
             ConsultTask::Rewrite { analyst_index, number } => {
                 self.rewritten(id, analyst_index, number, reply, step)
             }
-            ConsultTask::Alone(alone) => self.scored_alone(id, alone, &request, reply, step),
+            ConsultTask::Score(task) => self.scored(id, task, &request, reply, step),
         }
     }
 
@@ -84,7 +85,7 @@ impl Consult {
                 self.failed(&format!("m{number}/rewrite"), why);
                 self.settle(analyst_index, step);
             }
-            ConsultTask::Alone(alone) => self.not_scored_alone(&alone),
+            ConsultTask::Score(task) => self.not_scored(task),
         }
     }
 
@@ -329,7 +330,7 @@ impl Consult {
             PendingConsultEffect::Call(call) => call.task.analyst_index() == Some(analyst_index),
             PendingConsultEffect::Gather
             | PendingConsultEffect::Review
-            | PendingConsultEffect::Debate { .. } => false,
+            | PendingConsultEffect::Debate(_) => false,
         };
         if self.open.values().any(is_of_analyst) {
             return;
@@ -350,8 +351,14 @@ impl Consult {
         Some(self.input.committee.analysts.get(seat)?.id.clone())
     }
 
-    /// Records the result and isolation of a finished debate.
-    pub(crate) fn debated(&mut self, id: &EffectId, number: u32, end: ChildEnd, step: &mut Step) {
+    /// Records the result and isolation of a finished debate, and sends it to the panel.
+    pub(crate) fn debated(
+        &mut self,
+        id: &EffectId,
+        key: &DebateKey,
+        end: ChildEnd,
+        step: &mut Step,
+    ) {
         let ChildEnd { outcome, isolation } = end;
         let move_id = id.to_string();
         step.publish.push(RunEvent::about(
@@ -370,9 +377,15 @@ impl Consult {
             Conclusion::NotDebated { why } => Err(AgentFailure::of_answer(&why).why),
             _ => Err("it ended as something else than a debate".to_owned()),
         };
-        if let Some(tried) = self.known.moves.get_mut(&number) {
-            tried.debate = Some(DebateRecord { result, findings: outcome.findings, isolation });
+        let record = DebateRecord { result, findings: outcome.findings, isolation };
+        let mut moves = self.known.moves.values_mut();
+        match moves.find(|tried| tried.proposed.move_id == key.move_id) {
+            Some(tried) if key.is_first() => tried.debate = Some(record),
+            _ => {
+                self.known.panel.debates.insert(key.case_id(), record);
+            }
         }
+        self.score_debate(step, key);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::panel_record::PanelVerdict;
 use super::review::MoveReviewDecision;
 use crate::debate::{BaselineScores, DebateResult};
 use crate::sandbox::IsolationClass;
@@ -35,6 +36,10 @@ pub struct ConsultResult {
     /// Scores of the moves without a debate, if requested, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineScores>,
+    /// The verdict of the panel. Then its tiers order the moves, and scores of decision makers order
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Box<PanelVerdict>>,
 }
 
 /// A move with its rank, its debate and its findings.
@@ -45,7 +50,8 @@ pub struct RankedMove {
     pub move_id: String,
     /// Title, as its author wrote it.
     pub title: String,
-    /// Rank, starting at 1; `None` if the move is held back, was not debated or is not scored.
+    /// Rank, starting at 1; `None` if the move is held back, was not debated or is not scored. After
+    /// a verdict of the panel it is only a position: the order within a tier means nothing.
     pub rank: Option<u32>,
     /// Result of the debate; `None` if there was none.
     pub debated: Option<DebateResult>,

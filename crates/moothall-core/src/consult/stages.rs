@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dossier;
 use super::ids::{AnalystIds, MoveIds};
+use super::panel::DebateKey;
 use super::prompt;
 use super::workflow::{
     AnalystAttempt, Consult, ConsultStage, ConsultTask, EvidenceReading, PendingConsultEffect,
     SyntheticDataKind,
 };
 use crate::child::ChildRequest;
-use crate::debate::DebateInput;
+use crate::debate::{DebateInput, DebateScoring};
 use crate::model::{CallPurpose, FailureKind, PromptText};
 use crate::text::one_line;
 use crate::{
@@ -176,14 +177,16 @@ impl Consult {
             .debated_moves()
             .filter_map(|number| {
                 let MoveIds { debate, .. } = MoveIds::of(number).ok()?;
-                Some((number, debate, self.debate(number)?))
+                Some((debate, self.debate(number)?))
             })
             .collect();
-        for (number, id, input) in debates {
+        for (id, input) in debates {
+            let key = DebateKey::first(id.as_str());
             let effect = Effect::StartChild(ChildRequest::Debate(Box::new(input)));
-            self.perform(step, id, effect, PendingConsultEffect::Debate { number });
+            self.perform(step, id, effect, PendingConsultEffect::Debate(key));
         }
         self.start_scoring_alone(step);
+        self.start_panel_debates(step);
     }
 
     /// Input of a move's debate.
@@ -216,6 +219,10 @@ impl Consult {
             decision_maker_model: self.input.models.decision_maker().clone(),
             calls: self.input.calls.clone(),
             prompts: committee.prompts.of_debate(),
+            scoring: match committee.verdict {
+                Some(_) => DebateScoring::DefendersAndPanel,
+                None => DebateScoring::Defenders,
+            },
         }
     }
 

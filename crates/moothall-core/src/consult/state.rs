@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::moves::Move;
+use super::panel::PanelState;
 use super::result::RankedMove;
 use super::review::MoveReviewDecision;
 use super::text_check::{TextCheck, is_synthetic};
@@ -43,6 +44,8 @@ pub struct ConsultState {
     pub nothing: Option<Move>,
     /// Scorecards without a debate, by move number and decision maker; 0 is doing nothing.
     pub scored_alone: BTreeMap<u32, BTreeMap<String, Scorecard>>,
+    /// Cases, cards and verdict of the panel, if there is one.
+    pub panel: PanelState,
     /// One finding per review change that could not be applied.
     pub ignored_changes: Vec<RunFinding>,
     /// Why agents and documents failed, by name: `F2`, `analyst_3`, `m7/rewrite`.

@@ -186,7 +186,7 @@ pub(crate) fn moves(moves: impl IntoIterator<Item = Value>) -> EffectResult {
 }
 
 /// Titles without a common word.
-const WORDS: [&str; 15] = [
+pub(crate) const WORDS: [&str; 15] = [
     "alphabet", "bicycles", "cinnamon", "dolphins", "elevator", "firewood", "gondolas", "hospital",
     "icebergs", "jamboree", "kangaroo", "lemonade", "mountain", "notebook", "orchards",
 ];

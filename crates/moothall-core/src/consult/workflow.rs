@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::baseline::BaselineTask;
+use super::baseline::ScoreTask;
 use super::estimate::calls;
 use super::ids::ConsultIds;
 use super::input::{ConsultInput, EvidenceSource, GatherFailure, InvalidConsult};
 use super::outcome::outcome_of;
+use super::panel::DebateKey;
 use super::result::RankedMove;
 use super::state::{AgentFailure, CheckedDocument, ConsultState};
 use super::text_check;
@@ -51,6 +52,8 @@ pub(crate) enum ConsultStage {
     Analysing,
     Reviewing,
     Debating,
+    Checking,
+    Repeating,
     Done,
 }
 
@@ -64,6 +67,8 @@ impl ConsultStage {
             Self::Analysing => "waiting for moves",
             Self::Reviewing => "waiting for review",
             Self::Debating => "waiting for debates",
+            Self::Checking => "waiting for the panel",
+            Self::Repeating => "waiting for repeated debates",
             Self::Done => "done",
         }
     }
@@ -74,7 +79,7 @@ pub(crate) enum PendingConsultEffect {
     Gather,
     Call(Box<ConsultCall>),
     Review,
-    Debate { number: u32 },
+    Debate(DebateKey),
 }
 
 /// A pending model call.
@@ -98,8 +103,8 @@ pub(crate) enum ConsultTask {
         analyst_index: usize,
         number: u32,
     },
-    /// Scores without a debate.
-    Alone(BaselineTask),
+    /// Scores that are not part of a debate.
+    Score(ScoreTask),
 }
 
 /// Kinds of synthetic data.
@@ -130,7 +135,7 @@ impl ConsultTask {
             Self::Propose { analyst_index, .. } | Self::Rewrite { analyst_index, .. } => {
                 Some(*analyst_index)
             }
-            Self::Synthesize(_) | Self::Read(..) | Self::Alone(_) => None,
+            Self::Synthesize(_) | Self::Read(..) | Self::Score(_) => None,
         }
     }
 }
@@ -318,8 +323,8 @@ impl Workflow for Consult {
             (PendingConsultEffect::Review, EffectResult::PersonSaid(review)) => {
                 self.reviewed(id, *review, &mut step);
             }
-            (PendingConsultEffect::Debate { number }, EffectResult::ChildEnded(end)) => {
-                self.debated(id, number, *end, &mut step);
+            (PendingConsultEffect::Debate(key), EffectResult::ChildEnded(end)) => {
+                self.debated(id, &key, *end, &mut step);
             }
             (open, result) => {
                 let unexpected = self.unexpected(id, &result);
@@ -349,7 +354,9 @@ impl Consult {
                 self.start_reviewing(step)
             }
             ConsultStage::Analysing | ConsultStage::Reviewing => self.start_debating(step),
+            ConsultStage::Debating if self.plan().is_some() => self.start_checking(step),
             ConsultStage::Debating => self.start_ranking(step),
+            ConsultStage::Checking | ConsultStage::Repeating => self.close_panel_stage(step),
             ConsultStage::Ready | ConsultStage::Done => self.stage = ConsultStage::Done,
         }
     }

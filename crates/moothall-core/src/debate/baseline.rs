@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::chain::MessageChain;
-use super::input::DebateInput;
+use super::input::{CallSettings, DebateInput};
 use super::outcome;
 use super::prompt;
 use super::result::{ScoreBasis, Scorecard};
 use super::turn;
 use crate::PromptRevision;
 use crate::consult::committee::ScoreMetric;
-use crate::model::{CallPurpose, ModelReply, ModelRequest};
+use crate::model::{CallPurpose, ModelReply, ModelRequest, OutputSchema};
 use crate::structured::OutputFault;
 
 /// The decision makers' scores for a move without a debate.
@@ -61,6 +61,12 @@ pub(crate) fn ask(input: &DebateInput, seat: usize, purpose: CallPurpose) -> Opt
     let persona = prompt::decision_maker(input, input.decision_makers.get(seat)?);
     let user_prompt = prompt::score_alone(input).into();
     Some(MessageChain::default().ask(&persona, purpose, &user_prompt, |_, _| String::new()))
+}
+
+/// The schema of the scores, as decision makers and panel members give them.
+pub(crate) fn schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
+    let current = CallSettings { prompts: PromptRevision::CURRENT, ..calls.clone() };
+    turn::score_schema(&current, metrics)
 }
 
 /// Reads the scorecard from an answer that matches the schema.

@@ -23,7 +23,7 @@ const RESERVED: [&str; 4] = ["critic", "all", "opening", "ask-2"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DebateInput {
-    /// `m7`: the first segment of every effect id of the debate.
+    /// `m7`, or `m7/d2` and `r2/m7` for repeated debates: the first part of every effect id of the debate.
     pub move_id: String,
     /// The company's name as used in prompts.
     pub company: String,
@@ -51,6 +51,34 @@ pub struct DebateInput {
     /// Prompts that replace built-in ones.
     #[serde(default, skip_serializing_if = "OwnTexts::is_empty")]
     pub prompts: OwnTexts,
+    /// Who scores the move after the debate.
+    #[serde(default, skip_serializing_if = "DebateScoring::is_default")]
+    pub scoring: DebateScoring,
+}
+
+/// Who scores a move after its debate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DebateScoring {
+    /// The decision makers who defended it.
+    #[default]
+    Defenders,
+    /// The decision makers and a panel, which reads the recorded objections and answers.
+    DefendersAndPanel,
+    /// Only the panel: the debate ends after its last round.
+    Panel,
+}
+
+impl DebateScoring {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::Defenders
+    }
+
+    /// Whether answers to objections are recorded.
+    pub(crate) fn records_answers(self) -> bool {
+        self != Self::Defenders
+    }
 }
 
 /// Settings for all model calls of a run. They are constant for a chain, because a change misses
@@ -146,13 +174,32 @@ impl DebateInput {
         count("rounds", self.rounds as usize, 20)?;
         count("decision makers", self.decision_makers.len(), 5)?;
         count("metrics", self.metrics.len(), 8)?;
-        ids([self.move_id.as_str()], &[])?;
+        self.validate_move_id()?;
         ids(self.decision_makers.iter().map(|seat| seat.id.as_str()), &RESERVED)?;
         ids(self.metrics.iter().map(|metric| metric.id.as_str()), &[REASONING])?;
         let checked = self.prompts.check(TextKind::Prompt, self.calls.prompts);
         checked.map_err(|_| InvalidDebate::Prompt)?;
         text("the dossier", &self.dossier, MAX_DOSSIER_BYTES)?;
         text("the move", &self.move_markdown, MAX_MOVE_BYTES)
+    }
+
+    fn validate_move_id(&self) -> Result<(), InvalidDebate> {
+        let is_numbered = |part: &str, letter: char| {
+            let digits = part.strip_prefix(letter).unwrap_or_default();
+            !digits.is_empty()
+                && digits.len() < 4
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let parts: Vec<&str> = self.move_id.split('/').collect();
+        let parts = match parts.as_slice() {
+            [pass, rest @ ..] if !rest.is_empty() && is_numbered(pass, 'r') => rest,
+            all => all,
+        };
+        match parts {
+            [move_id] => ids([*move_id], &[]),
+            [move_id, repeat] if is_numbered(repeat, 'd') => ids([*move_id], &[]),
+            _ => ids([self.move_id.as_str()], &[]),
+        }
     }
 }
 

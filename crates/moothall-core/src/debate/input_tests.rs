@@ -22,7 +22,19 @@ fn an_input_that_cannot_be_debated_is_refused() {
         "invalid number of decision makers: 0 (must be 1 to 5)",
     );
     check(|input| input.metrics.clear(), "invalid number of metrics: 0 (must be 1 to 8)");
-    check(|input| input.move_id = "m7/x".to_owned(), &not_usable("m7/x"));
+    for id in ["m7/x", "m7/d", "m7/d2/d3", "r2/m7/d2/x", "x/m7", "r2/", "/m7", "r2/../d2"] {
+        let shown = match id {
+            "r2/" => "",
+            "r2/../d2" => "..",
+            id => id,
+        };
+        check(|input| input.move_id = id.to_owned(), &not_usable(shown));
+    }
+    for id in ["m7", "m7/d2", "r2/m7", "r2/m7/d2", "control-1", "r3/control-1"] {
+        let mut input = input(3);
+        input.move_id = id.to_owned();
+        assert!(Debate::new(input).is_ok(), "{id}");
+    }
     check(|input| input.decision_makers[1].id = "critic".to_owned(), &not_usable("critic"));
     check(|input| input.decision_makers[1].id = "D1".to_owned(), &not_usable("D1"));
     check(|input| input.metrics[0].id = "reasoning".to_owned(), &not_usable("reasoning"));

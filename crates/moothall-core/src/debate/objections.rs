@@ -8,7 +8,7 @@
 //! ```
 
 use super::citations::cites;
-use super::result::{ObjectionSeverity, ObjectionState};
+use super::result::{ObjectionReply, ObjectionSeverity, ObjectionState};
 use super::turn::{CriticTurn, DecisionMakerTurn, RaisedObjection};
 use crate::text::one_line;
 
@@ -28,6 +28,8 @@ pub(crate) struct ObjectionEntry {
     pub(crate) text: String,
     pub(crate) evidence: Vec<String>,
     pub(crate) round: u32,
+    /// The last answer.
+    pub(crate) reply: Option<ObjectionReply>,
     fate: ObjectionPhase,
 }
 
@@ -52,6 +54,7 @@ impl ObjectionEntry {
             text: one_line(&raised.text, MAX_TEXT_CHARS),
             evidence: Vec::new(),
             round,
+            reply: None,
             fate: ObjectionPhase::Open,
         };
         case.cite(raised);
@@ -190,10 +193,18 @@ impl ObjectionLog {
     pub(crate) fn apply_decision_maker(
         &mut self,
         turn: &DecisionMakerTurn,
+        round: u32,
     ) -> DecisionMakerTurnRecord {
         let mut answered = DecisionMakerTurnRecord::default();
         for case in &mut self.cases {
-            let answers = turn.answers.iter().any(|answer| names(&answer.objection, &case.id));
+            let answer = turn.answers.iter().find(|answer| names(&answer.objection, &case.id));
+            let answers = answer.is_some();
+            if let Some(answer) = answer {
+                let text = about(&turn.message, &case.id);
+                let mut evidence = cites(&text, &answer.evidence);
+                evidence.truncate(MAX_EVIDENCE);
+                case.reply = Some(ObjectionReply { round, text, evidence });
+            }
             let concedes = turn.conceded.iter().any(|id| names(id, &case.id))
                 && !matches!(case.fate, ObjectionPhase::Withdrawn);
             match (answers, concedes) {
@@ -213,6 +224,27 @@ impl ObjectionLog {
         }
         answered
     }
+}
+
+/// The part of a message about one objection: from the first sentence that names it to the next
+/// one that names another. The beginning of the message if none names it.
+fn about(message: &str, id: &str) -> String {
+    let is_id = |word: &&str| {
+        let (_, number) = word.rsplit_once('O').unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_part = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
+    let mut found = String::new();
+    for sentence in message.split_inclusive(". ") {
+        let words = || sentence.split(|sign| !is_part(sign)).filter(is_id);
+        let is_named = words().any(|word| names(word, id));
+        if is_named || (!found.is_empty() && words().next().is_none()) {
+            found.push_str(sentence);
+        } else if !found.is_empty() {
+            break;
+        }
+    }
+    one_line(if found.is_empty() { message } else { &found }, MAX_TEXT_CHARS)
 }
 
 /// Whether an id as written by a model refers to `id`.

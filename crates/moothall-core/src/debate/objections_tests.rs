@@ -49,14 +49,16 @@ fn check(turns: &[Says], expected: ObjectionState) {
     for (turn, says) in turns.iter().enumerate() {
         let press = || vec![raised("O1", major)];
         match (turn % 2, says) {
-            (0, Answers) => drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &[]))),
+            (0, Answers) => {
+                drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &[]), 1))
+            }
             (0, Concedes) => {
-                drop(objection_log.apply_decision_maker(&decision_maker(&[], &["O1"])))
+                drop(objection_log.apply_decision_maker(&decision_maker(&[], &["O1"]), 1))
             }
             (0, ConcedesInPart) => {
-                drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &["O1"])));
+                drop(objection_log.apply_decision_maker(&decision_maker(&["O1"], &["O1"]), 1));
             }
-            (0, Nothing) => drop(objection_log.apply_decision_maker(&decision_maker(&[], &[]))),
+            (0, Nothing) => drop(objection_log.apply_decision_maker(&decision_maker(&[], &[]), 1)),
             (1, Presses) => drop(objection_log.apply_critic("D1", &critic(press(), &[]), 2)),
             (1, Withdraws) => drop(objection_log.apply_critic("D1", &critic(vec![], &["O1"]), 2)),
             (1, PressesAndWithdraws) => {
@@ -127,7 +129,7 @@ fn objection_ids_are_assigned_by_code_and_read_leniently() {
     assert_eq!(objection_log.own().len(), 2);
 
     let answered =
-        objection_log.apply_decision_maker(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]));
+        objection_log.apply_decision_maker(&decision_maker(&["d1-o2", "O7"], &["O2", "O1"]), 1);
     // O1 was withdrawn, so it cannot be conceded.
     assert_eq!(
         answered,

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::input::DebateScoring;
 use super::objections::ObjectionEntry;
-use super::result::{DebateDegradation, DebateResult, Objection, ScoreBasis, Scorecard};
+use super::result::{
+    DebateDegradation, DebateResult, Objection, ObjectionReply, ScoreBasis, Scorecard,
+};
 use super::thread::CriticThread;
 use super::turn::MAX_REASONING_CHARS;
 use super::{Debate, DebateStage, scores};
@@ -61,7 +64,7 @@ pub(crate) fn debated(debate: &Debate) -> DebateResult {
         top_score: u32::try_from(cells).unwrap_or(u32::MAX).saturating_mul(u32::from(TOP_LEVEL)),
         spread,
         scorecards,
-        objections: objections(threads),
+        objections: objections(threads, debate.input.scoring),
         stances: threads
             .iter()
             .filter_map(|thread| Some((thread.seat.id.clone(), thread.stances.last()?.1)))
@@ -70,13 +73,24 @@ pub(crate) fn debated(debate: &Debate) -> DebateResult {
     }
 }
 
-/// The last step of a scored debate.
+/// The last step of a debate.
 pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
     let debated = debated(debate);
+    if debate.input.scoring != DebateScoring::Panel {
+        step.publish.push(scored_event(&debated));
+    }
+    let mut findings: Vec<RunFinding> =
+        debated.degraded.iter().map(|degraded| degradation(&debated, degraded)).collect();
+    findings.extend(debate.threads.iter().flat_map(|thread| baseless(&debated.move_id, thread)));
+    debate.stage = DebateStage::Done;
+    step.outcome = Some(Outcome::new(findings, Conclusion::Debated(Box::new(debated))));
+}
+
+fn scored_event(debated: &DebateResult) -> RunEvent {
     let breakdown = debated.scorecards.iter().map(|(id, card)| (id.clone(), card.scores.clone()));
     let reasoning = debated.scorecards.iter().filter(|(_, card)| !card.reasoning.is_empty());
     let reasoning = reasoning.map(|(id, card)| (id.clone(), card.reasoning.clone()));
-    step.publish.push(RunEvent::of_run(RunEventBody::SandboxScored {
+    RunEvent::of_run(RunEventBody::SandboxScored {
         move_id: debated.move_id.clone(),
         score: debated.total_score,
         out_of: debated.top_score,
@@ -85,12 +99,7 @@ pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
         degraded: debated.degraded.clone(),
         key_objection: debated.hardest_open().cloned(),
         reasoning: reasoning.collect(),
-    }));
-    let mut findings: Vec<RunFinding> =
-        debated.degraded.iter().map(|degraded| degradation(&debated, degraded)).collect();
-    findings.extend(debate.threads.iter().flat_map(|thread| baseless(&debated.move_id, thread)));
-    debate.stage = DebateStage::Done;
-    step.outcome = Some(Outcome::new(findings, Conclusion::Debated(Box::new(debated))));
+    })
 }
 
 /// The last step of a debate in which no thread completed a round.
@@ -108,7 +117,7 @@ pub(crate) fn not_debated(debate: &mut Debate, step: &mut Step, kind: FailureKin
 
 /// Merges the objections of all threads: those of the opening first, with their state across
 /// threads, then by round and thread.
-fn objections(threads: &[CriticThread]) -> Vec<Objection> {
+fn objections(threads: &[CriticThread], scoring: DebateScoring) -> Vec<Objection> {
     let mut merged: Vec<Objection> = Vec::new();
     for thread in threads {
         for case in &thread.objection_log.cases {
@@ -131,6 +140,14 @@ fn objections(threads: &[CriticThread]) -> Vec<Objection> {
             if case.state().is_open() {
                 objection.open_in.push(thread.seat.id.clone());
             }
+            // Of several threads, the answer of the last round counts, and the first thread's.
+            let is_later = |reply: &ObjectionReply| {
+                objection.reply.as_ref().is_none_or(|known| reply.round > known.round)
+            };
+            let reply = case.reply.as_ref().filter(|_| scoring.records_answers());
+            if let Some(reply) = reply.filter(|reply| is_later(reply)) {
+                objection.reply = Some(reply.clone());
+            }
         }
     }
     // The sort is stable, so thread order is kept within a round.
@@ -147,6 +164,7 @@ fn to_objection(case: &ObjectionEntry) -> Objection {
         round: case.round,
         state: case.state(),
         open_in: Vec::new(),
+        reply: None,
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Per
             ("company", &input.company),
             ("words", &input.calls.message_words().to_string()),
             ("top", &TOP_LEVEL.to_string()),
-            ("metrics", &metrics(&input.metrics)),
+            ("metrics", &describe_metrics(&input.metrics)),
         ],
     );
     let who = format!("You are {}.\n{}", title(seat), seat.lens);
@@ -318,7 +318,8 @@ fn metric_ids(input: &DebateInput) -> String {
     ids.join(", ")
 }
 
-fn metrics(metrics: &[ScoreMetric]) -> String {
+/// The metrics and their levels, as every scorer reads them.
+pub(crate) fn describe_metrics(metrics: &[ScoreMetric]) -> String {
     let mut text = String::new();
     for ScoreMetric { id, name, asks, levels } in metrics {
         let _ = writeln!(text, "`{id}` ({name}): {asks}");

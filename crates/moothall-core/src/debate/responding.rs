@@ -13,10 +13,10 @@ pub fn responding_event(id: &EffectId, effect: &Effect) -> Option<RunEvent> {
         CallPurpose::DecisionMaker => RoundStatus::DmResponding,
         _ => return None,
     };
-    // `m7/round-3/critic/D2` or `m7/round-3/D2`.
-    let mut parts = id.as_str().split('/');
-    let move_id = parts.next()?.to_owned();
-    let round = parts.next()?.strip_prefix("round-")?.parse().ok()?;
+    // `m7/round-3/critic/D2` or `m7/round-3/D2`; `m7/d2/round-3/D2` in a repeated debate.
+    let (move_id, behind) = id.as_str().split_once("/round-")?;
+    let round = behind.split('/').next()?.parse().ok()?;
+    let move_id = move_id.to_owned();
     Some(RunEvent::of_run(RunEventBody::SandboxRound { move_id, round, status }))
 }
 

@@ -114,6 +114,24 @@ pub struct Objection {
     /// The decision makers in whose threads it is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_in: Vec<String>,
+    /// The last answer to it; recorded only for a panel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub reply: Option<ObjectionReply>,
+}
+
+/// An answer of a decision maker to one objection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ObjectionReply {
+    /// The round in which it was given.
+    pub round: u32,
+    /// The sentences of the message about this objection, truncated.
+    pub text: String,
+    /// The ids it cites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
 }
 
 /// The severity of an objection, lowest first.

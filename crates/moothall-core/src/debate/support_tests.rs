@@ -30,6 +30,7 @@ pub(crate) fn input(rounds: u32) -> DebateInput {
         decision_maker_model: "anthropic/claude-haiku-5-5".parse().unwrap(),
         calls: CallSettings::default(),
         prompts: crate::OwnTexts::default(),
+        scoring: DebateScoring::default(),
     }
 }
 

@@ -235,7 +235,7 @@ impl CriticThread {
             self.last_message.clone_from(&debate_turn.message);
             return;
         };
-        let answered = self.objection_log.apply_decision_maker(turn);
+        let answered = self.objection_log.apply_decision_maker(turn, round);
         let gave_up = turn.stance == DebateStance::Concede
             && self.stances.last().is_none_or(|(_, before)| *before != DebateStance::Concede);
         if nothing_new && (gave_up || !answered.conceded.is_empty()) {

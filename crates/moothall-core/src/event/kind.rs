@@ -27,6 +27,7 @@ impl RunEventBody {
             Self::SandboxRound { .. } => "sandbox_round",
             Self::SandboxTurn { .. } => "sandbox_turn",
             Self::SandboxScored { .. } => "sandbox_scored",
+            Self::VerdictUpdated { .. } => "verdict_updated",
             Self::PipelineComplete { .. } => "pipeline_complete",
             Self::RunPaused { .. } => "run_paused",
             Self::RunFinished { .. } => "run_finished",
@@ -58,6 +59,7 @@ impl RunEventBody {
             | Self::AgentComplete { .. }
             | Self::SandboxRound { .. }
             | Self::SandboxScored { .. }
+            | Self::VerdictUpdated { .. }
             | Self::PipelineComplete { .. }
             | Self::RunPaused { .. }
             | Self::RunFinished { .. }
@@ -93,6 +95,7 @@ impl RunEventBody {
             | Self::SandboxRound { .. }
             | Self::SandboxTurn { .. }
             | Self::SandboxScored { .. }
+            | Self::VerdictUpdated { .. }
             | Self::RunPaused { .. } => false,
         }
     }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use super::derive::DeriveFault;
 use crate::child::{ChildIsolation, ChildRequest};
 use crate::consult::{
-    Consult, ConsultInput, ConsultResult, ConsultState, Move, MoveApproval, outcome_of, settle,
+    Consult, ConsultInput, ConsultResult, ConsultState, DO_NOTHING_ID, Move, MoveApproval,
+    outcome_of, settle,
 };
 use crate::debate::{Debate, DebateLogEntry, DebateResult};
 use crate::evidence::{CalendarDay, Evidence, UserPassage};
 use crate::replay::{RecordedResult, replay};
+use crate::view::is_move_id;
 use crate::{Conclusion, EffectId, EffectResult, Outcome};
 
 /// A consultation, finished or not.
@@ -19,8 +21,10 @@ pub struct ConsultReport {
     pub input: ConsultInput,
     /// Evidence, documents and moves.
     pub proceedings: ConsultState,
-    /// The started debates, by move.
+    /// The first debate of each move, by move.
     pub debates: BTreeMap<String, DebateReport>,
+    /// Other debates: repeats (`m7/d2`), doing nothing (`m0`) and planted moves (`control-1`).
+    pub other_debates: BTreeMap<String, DebateReport>,
     /// The ranking with approvals applied; provisional if there is no outcome yet.
     pub ranked: Option<ConsultResult>,
     /// The outcome with approvals applied, if the run has finished.
@@ -52,7 +56,7 @@ impl ConsultReport {
             |id: &EffectId| Some(RecordedResult { request_sha256: None, result: answer(id)? });
         let consult = Consult::new(input.clone()).map_err(|error| DeriveFault::input(&error))?;
         let replayed = replay(consult, known)?;
-        let mut debates = BTreeMap::new();
+        let (mut debates, mut other_debates) = (BTreeMap::new(), BTreeMap::new());
         for (id, ChildRequest::Debate(debate)) in replayed.children {
             let debate = Debate::new(*debate).map_err(|error| DeriveFault::input(&error))?;
             let logs = replay(debate, known)?.workflow.logs();
@@ -65,7 +69,9 @@ impl ConsultReport {
                 _ => None,
             });
             let isolation = end.map(|end| end.isolation.clone());
-            debates.insert(id.to_string(), DebateReport { logs, debated, isolation });
+            let is_first = is_move_id(id.as_str()) && id.as_str() != DO_NOTHING_ID;
+            let list = if is_first { &mut debates } else { &mut other_debates };
+            list.insert(id.to_string(), DebateReport { logs, debated, isolation });
         }
         let proceedings = replayed.workflow.state().clone();
         let outcome = replayed.outcome.map(|outcome| settle(outcome, approvals));
@@ -75,7 +81,7 @@ impl ConsultReport {
             _ => None,
         };
         let (input, approvals) = (input.clone(), approvals.to_vec());
-        Ok(Self { input, proceedings, debates, ranked, outcome, approvals })
+        Ok(Self { input, proceedings, debates, other_debates, ranked, outcome, approvals })
     }
 
     /// The evidence, if it has been gathered.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::consult_report::ConsultReport;
 use crate::consult::{MIN_SIMILAR_PERCENT, Move, RankedMove, similarity_percent};
 use crate::evidence::{CalendarDay, DataGap, Fact, FactId, FactSheet};
+use crate::verdict::{StabilityReport, TierList};
 
 /// All differences. Unchanged items are only counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,6 +35,9 @@ pub struct ConsultDiff {
     pub gaps_appeared: Vec<String>,
     /// Descriptions of gaps that only the first has.
     pub gaps_went: Vec<String>,
+    /// How well the verdicts agree, if panels judged the same moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stability: Option<StabilityReport>,
 }
 
 /// A value in the first and in the second consultation.
@@ -141,7 +145,23 @@ pub fn consult_diff(before: &ConsultReport, after: &ConsultReport) -> ConsultDif
         periods_went: facts.went,
         gaps_appeared: new.difference(&old).cloned().collect(),
         gaps_went: old.difference(&new).cloned().collect(),
+        stability: stability(before, after),
     }
+}
+
+/// Compares two verdicts of equal moves.
+fn stability(before: &ConsultReport, after: &ConsultReport) -> Option<StabilityReport> {
+    let tiers = |view: &ConsultReport| Some(view.ranked.as_ref()?.verdict.as_ref()?.tiers.clone());
+    let (one, other) = (tiers(before)?, tiers(after)?);
+    let judged = |tiers: &TierList| -> BTreeSet<String> {
+        tiers.estimates.iter().map(|one| one.move_id.clone()).collect()
+    };
+    let ids = judged(&one);
+    let proposal =
+        |view: &ConsultReport, id: &str| view.find_move(id).map(|found| found.proposal.clone());
+    let is_equal = |id: &String| proposal(before, id) == proposal(after, id);
+    let has_same_moves = ids == judged(&other) && ids.iter().all(is_equal);
+    has_same_moves.then(|| StabilityReport::of(&[&one, &other])).flatten()
 }
 
 impl ConsultDiff {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::consult_report::{ConsultReport, DebateReport};
 use super::sections::{baseline_json, do_nothing_json};
+use super::verdict_summary::VerdictSummary;
 use crate::consult::{ConsultResult, Move, RankedMove};
 use crate::debate::DebateResult;
 
@@ -16,7 +17,7 @@ pub fn export(view: &ConsultReport) -> Value {
         let moves = ranked.map_or(&[][..], moves);
         moves.iter().map(|ranked| ranked_move(view, ranked)).collect()
     };
-    json!({
+    let mut state = json!({
         "company_ticker": view.input.gather.subject(),
         "company": view.evidence().map(|evidence| &evidence.company),
         "provenance": view.evidence().map(|evidence| &evidence.provenance),
@@ -39,7 +40,12 @@ pub fn export(view: &ConsultReport) -> Value {
         "verdict": view.outcome.as_ref().map(|outcome| outcome.verdict),
         "findings": view.outcome.as_ref().map(|outcome| &outcome.findings),
         "approvals": view.approvals,
-    })
+    });
+    // `verdict` is that of the whole run: pass, needs-person or fail.
+    if let Some(verdict) = VerdictSummary::of(view) {
+        state["panel_verdict"] = verdict.json();
+    }
+    state
 }
 
 fn suggestion(one: &Move) -> Value {

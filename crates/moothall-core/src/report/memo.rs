@@ -18,6 +18,7 @@ use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
 use super::document::{DocumentBlock, DocumentTable, ReportDocument, TableColumn, TextSpan, Words};
 use super::own_sections::OwnSections;
+use super::verdict_summary::VerdictSummary;
 use crate::MicroUsd;
 use crate::consult::{ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
@@ -60,6 +61,7 @@ pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
     blocks.extend(recommended::recommended_blocks(view, &own, &mut writer));
     let others = other_moves::other_move_blocks(view, &mut writer);
     blocks.extend(own.apply("other_moves", &[], others));
+    blocks.extend(VerdictSummary::of(view).iter().flat_map(VerdictSummary::basis_blocks));
     blocks.extend(own.apply("sources", &[], writer.sources()));
     blocks.extend(own.apply("missing", &[], front_matter::missing(view)));
     blocks.extend(own.apply("filing_notes", &[], front_matter::filing_notes(view)));
@@ -70,6 +72,10 @@ pub fn memo(view: &ConsultReport, run: &RunFacts) -> ReportDocument {
 
 fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<DocumentBlock> {
     let mut blocks = vec![DocumentBlock::heading(1, "Recommendation")];
+    if let Some(verdict) = VerdictSummary::of(view) {
+        blocks.extend(verdict.blocks());
+        return blocks;
+    }
     let ranked = view.ranked.as_ref().filter(|ranked| !ranked.recommended.is_empty());
     let Some(ranked) = ranked else {
         blocks.push(DocumentBlock::paragraph(

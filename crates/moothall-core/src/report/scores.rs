@@ -4,6 +4,7 @@ use super::consult_report::ConsultReport;
 use super::csv_line;
 use crate::consult::RankedMove;
 use crate::debate::ScoreBasis;
+use crate::verdict::MoveEstimate;
 
 const HEADINGS: [&str; 10] = [
     "rank",
@@ -18,17 +19,47 @@ const HEADINGS: [&str; 10] = [
     "remarks",
 ];
 
+/// Further columns if a panel sat, filled in the row of each move's total.
+const VERDICT_HEADINGS: [&str; 6] =
+    ["tier", "panel_score", "low", "high", "chance_top3", "debates"];
+
 /// RFC 4180: one row per move, decision maker and metric, one per scorecard, and one per move with
 /// `total` as its metric and decision maker. A move that was not debated has one row without a
 /// score.
 pub fn scores_csv(view: &ConsultReport) -> String {
-    let mut text = csv_line(&HEADINGS);
+    let verdict = view.ranked.as_ref().and_then(|ranked| ranked.verdict.as_deref());
+    let headings = HEADINGS.into_iter().chain(verdict.into_iter().flat_map(|_| VERDICT_HEADINGS));
+    let mut text = csv_line(&headings.collect::<Vec<_>>());
     for one in view.ranked.iter().flat_map(|ranked| ranked.moves()) {
         for row in rows(view, one) {
-            text.push_str(&csv_line(&row));
+            let is_total = row.get(3).is_some_and(|who| who == "total");
+            let mut cells = Vec::from(row);
+            if let Some(verdict) = verdict {
+                let estimate = verdict.estimate(&one.move_id).filter(|_| is_total);
+                cells.extend(estimate.map(verdict_cells).unwrap_or_default());
+            }
+            text.push_str(&csv_line(&cells));
         }
     }
     text
+}
+
+/// Scores in points and chances as fractions, both with a decimal point.
+fn verdict_cells(estimate: &MoveEstimate) -> [String; 6] {
+    let points = |tenths: i32| {
+        let sign = if tenths < 0 { "-" } else { "" };
+        format!("{sign}{}.{}", tenths.abs() / 10, tenths.abs() % 10)
+    };
+    let interval = estimate.interval;
+    let chance = |thousandths: u32| format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    [
+        estimate.tier.map(|tier| tier.text().to_owned()).unwrap_or_default(),
+        points(estimate.score),
+        interval.map(|found| points(found.low)).unwrap_or_default(),
+        interval.map(|found| points(found.high)).unwrap_or_default(),
+        estimate.chance_top3.map(chance).unwrap_or_default(),
+        estimate.debates.to_string(),
+    ]
 }
 
 fn rows(view: &ConsultReport, one: &RankedMove) -> Vec<[String; 10]> {

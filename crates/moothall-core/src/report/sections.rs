@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::consult_report::ConsultReport;
 use super::document::{DocumentBlock, TextSpan};
 use super::own_sections::OwnSections;
+use super::verdict_summary::VerdictSummary;
 use crate::consult::{ConsultResult, MoveReviewDecision, RECOMMENDED, RankedMove};
 use crate::debate::BaselineScores;
 
@@ -88,6 +89,14 @@ fn changes(view: &ConsultReport) -> Option<MemoSection> {
 
 fn doing_nothing(view: &ConsultReport) -> Option<MemoSection> {
     let ranked = view.ranked.as_ref()?;
+    if let Some(verdict) = VerdictSummary::of(view) {
+        let lines = verdict.do_nothing_lines();
+        return (!lines.is_empty()).then_some(MemoSection {
+            heading: DO_NOTHING_HEADING,
+            lines,
+            quoted: Vec::new(),
+        });
+    }
     let nothing = ranked.do_nothing.as_ref()?;
     let given = nothing.scorecards.iter().filter(|(_, card)| card.is_given());
     let cards: Vec<String> = given.map(|(id, card)| format!("{id} {}", card.sum())).collect();
@@ -145,6 +154,10 @@ struct DebateEffect<'a> {
 impl<'a> DebateEffect<'a> {
     /// Compares ranked moves that every decision maker scored both times.
     fn of(ranked: &'a ConsultResult) -> Option<Self> {
+        if ranked.verdict.is_some() {
+            // The panel orders the moves, and it scores only debated ones.
+            return None;
+        }
         let mut compared: Vec<(&RankedMove, &BaselineScores, u32)> = ranked
             .moves()
             .filter(|one| one.rank.is_some() && !one.has_neutral_scores())

@@ -50,6 +50,7 @@ fn ranked(moves: &[(&str, u8, u8)]) -> ConsultResult {
         other,
         missing: Vec::new(),
         do_nothing: None,
+        verdict: None,
         baseline: moves
             .iter()
             .map(|(id, before, _)| alone(id, *before, ScoreBasis::Structured))

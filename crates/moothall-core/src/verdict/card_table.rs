@@ -33,6 +33,7 @@ pub struct PanelCase {
 /// The part that a case has in the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CaseKind {
     /// A move.
     Move,

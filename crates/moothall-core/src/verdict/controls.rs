@@ -18,7 +18,8 @@ const MISSES_OF_A_MEMBER: usize = 3;
 pub(crate) const MIN_MEMBERS: usize = 3;
 
 /// A planted case and its cards, by member.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ControlCase {
     /// Unique among the controls.
     pub id: String,
@@ -27,12 +28,14 @@ pub struct ControlCase {
     /// The members' cards.
     pub cards: BTreeMap<String, Scorecard>,
     /// The cards of the original, scored in the same form; empty for a known-bad move.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub original_cards: BTreeMap<String, Scorecard>,
 }
 
 /// How a control was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ControlKind {
     /// A move that the fact sheet refutes.
     KnownBad,
@@ -43,6 +46,7 @@ pub enum ControlKind {
 /// Whether a control was caught.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ControlResult {
     /// The control.
     pub id: String,
@@ -54,9 +58,10 @@ pub struct ControlResult {
     pub caught_by: BTreeSet<String>,
 }
 
-/// What the controls show about the panel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What the controls show about the panel, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PanelCheck {
     /// All controls were caught.
     Passed,
@@ -69,6 +74,7 @@ pub enum PanelCheck {
 /// The results of all controls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ControlReport {
     /// What the controls show.
     pub check: PanelCheck,

@@ -17,6 +17,7 @@ pub const MIN_MOVES: usize = 6;
 /// in thousandths of its standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct NoiseAllowances {
     /// The error that all models share.
     pub shared_error: u32,
@@ -31,6 +32,7 @@ pub struct NoiseAllowances {
 /// Where allowances come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AllowanceSource {
     /// Built-in values from published agreement between models.
     Default,
@@ -48,6 +50,7 @@ impl Default for NoiseAllowances {
 /// Where the differences between scores come from, as standard deviations in tenths of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct VarianceComponents {
     /// Number of models on the panel.
     pub models: u32,
@@ -67,6 +70,7 @@ pub struct VarianceComponents {
 /// A measured source of noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct NoiseComponent {
     /// Standard deviation in tenths of a point.
     pub deviation: u32,

@@ -12,6 +12,7 @@ const MIN_MODELS: usize = 3;
 /// How independent a panel is. Shown wherever its verdict is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PanelLabel {
     /// At least three models, none of which speaks in the debates.
     Independent,

@@ -12,6 +12,7 @@ use crate::consult::RECOMMENDED;
 /// How well repeated verdicts agree: means over all pairs of them, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StabilityReport {
     /// Number of verdicts compared.
     pub verdicts: u32,
@@ -61,6 +62,27 @@ impl StabilityReport {
             400.. => "partly repeatable",
             _ => "not repeatable",
         }
+    }
+
+    /// The figures in one line.
+    pub fn figures(&self) -> String {
+        let percent = |thousandths: u32| (thousandths + 5) / 10;
+        let tau = format!("{:.2}", f64::from(self.tau) / 1_000.0);
+        format!(
+            "best three in common {} % · moves in all leads {} % · winner in the other leads {} % · \
+             order of all moves {tau} (Kendall's tau) · pairs told apart in opposite order {} · \
+             reliability {} %",
+            percent(self.top3_overlap),
+            percent(self.lead_overlap),
+            percent(self.winner_in_lead),
+            self.contradictions,
+            percent(self.reliability),
+        )
+    }
+
+    /// The result in one sentence, without a full stop.
+    pub fn headline(&self) -> String {
+        format!("{} in {} verdicts of the same moves", self.text(), self.verdicts)
     }
 }
 

@@ -43,6 +43,7 @@ impl Default for VerdictRules {
 /// A tier, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum VerdictTier {
     /// The fewest moves that together contain the best one with the required probability.
     Lead,
@@ -56,6 +57,7 @@ pub enum VerdictTier {
 /// thousandths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MoveEstimate {
     /// `m7`; `m0` for doing nothing.
     pub move_id: String,
@@ -92,6 +94,7 @@ impl MoveEstimate {
 /// The interval that contains the true value with the configured probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ScoreInterval {
     /// In tenths of a point, within the scale.
     pub low: i32,
@@ -102,6 +105,7 @@ pub struct ScoreInterval {
 /// Two moves that the panel can tell apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MovePair {
     /// The better move.
     pub better: String,
@@ -112,6 +116,7 @@ pub struct MovePair {
 /// The verdict in one sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub enum VerdictHeadline {
     /// Moves lead, and doing nothing is not among them.
     Lead {
@@ -146,6 +151,7 @@ impl VerdictHeadline {
 /// The verdict of a panel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TierList {
     /// The verdict in one sentence.
     pub headline: VerdictHeadline,

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::debates::{ClaimCheckView, MoveView, RoundView, TurnView};
-use crate::consult::{CloseCall, EvidenceSource};
+use crate::consult::{CloseCall, DO_NOTHING_ID, EvidenceSource};
 use crate::event::{EvidenceSummary, RunEventBody};
+use crate::verdict::{StabilityReport, TierList};
 
 /// Gather, infer, analyse, debate, rank.
 const LAYERS: u8 = 5;
@@ -42,6 +43,32 @@ pub struct ConsultView {
     /// Neighbours in the ranking that are too close to call.
     #[serde(default)]
     pub close_calls: Vec<CloseCall>,
+    /// Debates besides the first one of each move: repeats (`m7/d2`), doing nothing (`m0`) and
+    /// planted moves (`control-1`).
+    #[serde(default)]
+    pub other_debates: Vec<MoveView>,
+    /// The panel's verdict after the last finished stage.
+    #[serde(default)]
+    pub verdict: Option<VerdictView>,
+}
+
+/// The verdict of a panel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct VerdictView {
+    /// The finished stage, starting at 1.
+    pub stage: u32,
+    /// The moves that are debated again now; empty if the verdict is final.
+    pub again: Vec<String>,
+    /// The verdict in one sentence.
+    pub headline: String,
+    /// The warning about the panel's controls, if any.
+    pub warning: Option<String>,
+    /// How well repeated verdicts agree, if everything was repeated.
+    #[serde(default)]
+    pub stability: Option<StabilityReport>,
+    /// Tiers, intervals and controls.
+    pub tiers: TierList,
 }
 
 /// The progress of a layer or an agent.
@@ -123,6 +150,8 @@ impl ConsultView {
             recommended: Vec::new(),
             other: Vec::new(),
             close_calls: Vec::new(),
+            other_debates: Vec::new(),
+            verdict: None,
         })
     }
 
@@ -216,6 +245,16 @@ impl ConsultView {
                 self.one(move_id).last_turn = Some(turn);
             }
             RunEventBody::SandboxScored { move_id, .. } => self.one(move_id).scored(body),
+            RunEventBody::VerdictUpdated { stage, again, headline, warning, stability, tiers } => {
+                self.verdict = Some(VerdictView {
+                    stage: *stage,
+                    again: again.clone(),
+                    headline: headline.clone(),
+                    warning: warning.clone(),
+                    stability: *stability,
+                    tiers: (**tiers).clone(),
+                });
+            }
             RunEventBody::PipelineComplete { recommended, other, close_calls, .. } => {
                 self.recommended.clone_from(recommended);
                 self.other.clone_from(other);
@@ -240,8 +279,17 @@ impl ConsultView {
         self.one(move_id).round(round)
     }
 
-    /// Finds the move, or inserts it in order.
+    /// Finds the move, or inserts it in order; another debate is added at the end.
     fn one(&mut self, move_id: &str) -> &mut MoveView {
+        if !is_move_id(move_id) || move_id == DO_NOTHING_ID {
+            let list = &mut self.other_debates;
+            let known = list.iter().position(|one| one.move_id == move_id);
+            let at = known.unwrap_or(list.len());
+            if known.is_none() {
+                list.push(MoveView::new(move_id));
+            }
+            return &mut list[at];
+        }
         let place = |one: &MoveView| (move_number(&one.move_id), one.move_id.clone());
         let wanted = (move_number(move_id), move_id.to_owned());
         let at = match self.moves.binary_search_by_key(&wanted, place) {
@@ -261,7 +309,7 @@ pub fn move_of(document: &str) -> Option<&str> {
 }
 
 /// Whether this is the id of a move, such as `m7`.
-pub(crate) fn is_move_id(id: &str) -> bool {
+pub fn is_move_id(id: &str) -> bool {
     let digits = id.strip_prefix('m').unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

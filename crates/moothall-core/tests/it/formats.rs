@@ -257,6 +257,7 @@ fn debate_input() -> DebateInput {
         decision_maker_model: model().into(),
         calls: calls(),
         prompts: moothall_core::OwnTexts::default(),
+        scoring: moothall_core::debate::DebateScoring::default(),
     }
 }
 
@@ -277,6 +278,7 @@ fn objection() -> Objection {
         round: 2,
         state: ObjectionState::Open,
         open_in: vec!["D1".to_owned()],
+        reply: None,
     }
 }
 
@@ -344,6 +346,7 @@ fn ranked() -> ConsultResult {
         missing: vec!["analyst_2 failed".to_owned()],
         do_nothing: None,
         baseline: Vec::new(),
+        verdict: None,
     }
 }
 
@@ -556,6 +559,8 @@ fn consultation_inputs_keep_their_serialized_form() {
             critic: seat("critic"),
             decision_makers: vec![seat("D1")],
             metrics: vec![metric()],
+            panel: Vec::new(),
+            verdict: None,
             inference: InferenceAgents::default(),
             prompts: moothall_core::OwnTexts::default(),
             memo: moothall_core::OwnTexts::default(),

@@ -9,6 +9,7 @@
 mod claims;
 mod formats;
 mod formats_edit;
+mod formats_panel;
 mod gate_corpus;
 mod report;
 mod web_fixtures;

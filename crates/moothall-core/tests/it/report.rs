@@ -8,7 +8,7 @@ use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
 use moothall_core::claims::ClaimChecker;
 use moothall_core::consult::{
     Consult, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, MoveApproval, RoleModels,
-    board, demonstration, settle,
+    VERDICT_APPROVAL, VerdictMode, VerdictRequest, board, demonstration, settle,
 };
 use moothall_core::debate::{CallSettings, Debate};
 use moothall_core::evidence::{
@@ -21,8 +21,10 @@ use moothall_core::receipt::{
     EffectRecord, FORMAT, Receipt, ReceiptManifest, ReceiptNotes, verify,
 };
 use moothall_core::report::{
-    ConsultReport, PaperSize, RunFacts, artifacts, export, html, markdown, memo, scores_csv,
+    ConsultReport, PaperSize, RunFacts, VerdictSummary, artifacts, export, html, markdown, memo,
+    scores_csv,
 };
+use moothall_core::verdict::{PanelCheck, VerdictTier};
 use moothall_core::view::CostBreakdown;
 use moothall_core::{
     Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict, Step, Workflow,
@@ -167,11 +169,51 @@ fn drive(
 }
 
 fn played_with(change: &dyn Fn(&EffectId, String) -> String) -> Played {
-    let input = input();
+    played_input(input(), change)
+}
+
+fn played_input(input: ConsultInput, change: &dyn Fn(&EffectId, String) -> String) -> Played {
     let mut effects = BTreeMap::new();
     let mut consult = Consult::new(input.clone()).unwrap();
     let outcome = drive(&mut consult, &mut effects, change);
     Played { input, effects, outcome }
+}
+
+/// Fifteen moves that a panel judges.
+fn panel_input() -> ConsultInput {
+    let mut input = input();
+    input.moves = None;
+    input.terms.do_nothing = true;
+    let mode = Some(VerdictMode::Full);
+    let request = VerdictRequest { mode, ..VerdictRequest::default() };
+    input.committee.request_verdict(&request).unwrap();
+    input
+}
+
+fn judged() -> &'static Played {
+    static JUDGED: LazyLock<Played> =
+        LazyLock::new(|| played_input(panel_input(), &|_, words| words));
+    &JUDGED
+}
+
+/// A panel that scores the opposite of what it sees.
+fn misjudged() -> &'static Played {
+    static MISJUDGED: LazyLock<Played> =
+        LazyLock::new(|| played_input(panel_input(), &reversed_card));
+    &MISJUDGED
+}
+
+fn reversed_card(id: &EffectId, words: String) -> String {
+    if !id.as_str().contains("/panel/") {
+        return words;
+    }
+    let mut card: Value = serde_json::from_str(&words).unwrap();
+    for (_, score) in card.as_object_mut().unwrap().iter_mut() {
+        if let Some(number) = score.as_i64() {
+            *score = Value::from(11 - number);
+        }
+    }
+    card.to_string()
 }
 
 fn played() -> &'static Played {
@@ -225,7 +267,7 @@ fn facts() -> RunFacts {
 
 #[test]
 fn every_number_of_a_memo_is_supported_or_marked() {
-    for run in [played(), stubborn()] {
+    for run in [played(), stubborn(), judged(), misjudged()] {
         let memo = markdown(&memo(&run.view(&[]), &facts()));
         let evidence = evidence();
         let checker = ClaimChecker::new((&evidence).into());
@@ -244,6 +286,65 @@ fn every_number_of_a_memo_is_supported_or_marked() {
 #[test]
 fn a_memo_matches_its_snapshot() {
     insta::assert_snapshot!(markdown(&memo(&stubborn().view(&[]), &facts())));
+}
+
+#[test]
+fn a_memo_with_a_verdict_starts_with_its_headline_and_shows_every_move() {
+    let run = judged();
+    let text = markdown(&memo(&run.view(&[]), &facts()));
+    insta::assert_snapshot!(text);
+    for number in 1..=15 {
+        assert!(text.contains(&format!("m{number}: ")), "m{number} is missing");
+    }
+}
+
+#[test]
+fn a_memo_of_a_failed_panel_recommends_nothing() {
+    let view = misjudged().view(&[]);
+    let text = markdown(&memo(&view, &facts()));
+    assert!(text.contains("There is no verdict: the panel"), "{text}");
+    assert!(text.contains("✗ The panel missed"), "{text}");
+    assert!(view.ranked.as_ref().unwrap().recommended.is_empty());
+    assert_eq!(view.outcome.as_ref().unwrap().verdict, RunVerdict::NeedsPerson);
+    let exported = export(&view);
+    assert_eq!(exported["panel_verdict"]["check"], "failed");
+    assert_eq!(exported["recommended_moves"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_receipt_derives_the_tiers_again_and_finds_a_change_of_one_point() {
+    let run = judged();
+    verify(run.receipt(&[]).write().unwrap().as_bytes()).unwrap();
+    let cards: Vec<&EffectId> =
+        run.effects.keys().filter(|id| id.as_str().contains("/panel/")).collect();
+    assert!(cards.len() > 150, "{}", cards.len());
+    for id in cards.iter().step_by(29) {
+        let mut receipt = run.receipt(&[]);
+        let record = receipt.effects.get_mut(id).unwrap();
+        let EffectResult::ModelReplied(reply) = &mut record.result else { panic!("{id}") };
+        let mut card: Value = serde_json::from_str(&reply.text).unwrap();
+        let impact = card["impact"].as_i64().unwrap();
+        card["impact"] = Value::from(if impact == 10 { 9 } else { impact + 1 });
+        reply.text = card.to_string();
+        assert!(verify(receipt.write().unwrap().as_bytes()).is_err(), "{id}");
+    }
+}
+
+#[test]
+fn a_run_that_stopped_between_stages_shows_the_tiers_of_the_finished_ones() {
+    let run = judged();
+    let answer = |id: &EffectId| {
+        let is_repeat = id.as_str().contains("/d2");
+        run.effects.get(id).filter(|_| !is_repeat).map(|record| &record.result)
+    };
+    let view = ConsultReport::of(&run.input, answer, &[]).unwrap();
+    assert!(view.outcome.is_none());
+    let summary = VerdictSummary::of(&view).unwrap();
+    assert_eq!(summary.progress().as_deref(), Some("stopped after stage 1"));
+    assert_eq!(summary.rows().len(), 16);
+    let csv = scores_csv(&view);
+    assert!(csv.lines().next().unwrap().ends_with("tier,panel_score,low,high,chance_top3,debates"));
+    assert_eq!(csv.lines().filter(|line| line.contains(",total,total,")).count(), 15);
 }
 
 #[test]
@@ -545,4 +646,84 @@ fn a_flipped_byte_anywhere_in_a_consultation_receipt_is_detected() {
         flipped[at] ^= 1;
         assert!(verify(&flipped).is_err(), "the flip at byte {at} was not found");
     }
+}
+
+/// A memo up to the evidence behind its verdict.
+fn verdict_part(text: &str) -> String {
+    let (_, behind) = text.split_once("\n# ").unwrap_or_else(|| panic!("{text}"));
+    let end = behind.find("\n## ").unwrap_or(behind.len());
+    format!("# {}", &behind[..end])
+}
+
+#[test]
+fn the_headline_and_the_signs_of_a_memo_match_their_snapshots() {
+    let approval = MoveApproval {
+        move_id: VERDICT_APPROVAL.to_owned(),
+        by: "ada".to_owned(),
+        note: "agrees with our own review".to_owned(),
+        at_ms: 1,
+    };
+    let failed = memo(&misjudged().view(&[]), &facts());
+    let approved = memo(&misjudged().view(&[approval]), &facts());
+    insta::assert_snapshot!("memo_failed_panel", verdict_part(&markdown(&failed)));
+    insta::assert_snapshot!("memo_approved_panel", verdict_part(&markdown(&approved)));
+    let page = html(&failed, PaperSize::A4);
+    let text = page.split("<main>").nth(1).unwrap();
+    let sign = text.find("✗ The panel missed").unwrap_or_else(|| panic!("{text}"));
+    assert!(text.find("There is no verdict").is_some_and(|headline| headline < sign));
+}
+
+/// Six moves, debated in one round, whose panel scores at random around what it sees.
+fn noisy(seed: u8) -> Played {
+    let mut input = panel_input();
+    (input.moves, input.committee.rounds) = (Some(6), 1);
+    input.committee.verdict.as_mut().unwrap().again = Vec::new();
+    played_input(input, &|id, words| {
+        if !id.as_str().contains("/panel/") {
+            return words;
+        }
+        let mut card: Value = serde_json::from_str(&words).unwrap();
+        for (at, (_, score)) in (0_u8..).zip(card.as_object_mut().unwrap().iter_mut()) {
+            if let Some(number) = score.as_i64() {
+                let hash = id
+                    .as_str()
+                    .bytes()
+                    .fold(seed ^ at, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte));
+                *score = Value::from((number + i64::from(hash >> 4) % 5 - 2).clamp(1, 10));
+            }
+        }
+        card.to_string()
+    })
+}
+
+#[test]
+fn forty_headlines_name_exactly_the_moves_of_the_lead_in_no_order() {
+    let mut sizes = BTreeSet::new();
+    for seed in 0..40 {
+        let view = noisy(seed).view(&[]);
+        let summary = VerdictSummary::of(&view).unwrap();
+        let rows = summary.rows();
+        let lead = rows.iter().filter(|row| row.tier == Some(VerdictTier::Lead));
+        let lead: BTreeSet<String> = lead.map(|row| row.move_id.clone()).collect();
+        let moves: Vec<&String> = lead.iter().filter(|id| *id != "m0").collect();
+        let text = markdown(&memo(&view, &facts()));
+        let opening =
+            text.split("\n\n").find(|part| part.contains("panel") || part.contains("lead"));
+        let opening = opening.unwrap_or_else(|| panic!("{text}"));
+        let named: Vec<String> = opening
+            .split('(')
+            .skip(1)
+            .filter_map(|part| part.split_once(')').map(|(id, _)| id.to_owned()))
+            .filter(|id| id.starts_with('m') && id[1..].parse::<u32>().is_ok())
+            .collect();
+        let check = summary.verdict.tiers.controls.check;
+        if check == PanelCheck::Failed {
+            assert!(named.is_empty(), "{seed}: {opening}");
+            continue;
+        }
+        assert_eq!(named.iter().collect::<Vec<_>>(), moves, "{seed}: {opening}");
+        assert!(!opening.contains("first") && !opening.contains("best move"), "{seed}: {opening}");
+        sizes.insert(moves.len());
+    }
+    assert!(sizes.len() > 1, "{sizes:?}");
 }

@@ -51,6 +51,7 @@ pub(crate) fn input(move_id: &str) -> DebateInput {
         decision_maker_model: "openai/gpt-4.1-mini".parse().unwrap(),
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
+        scoring: moothall_core::debate::DebateScoring::default(),
     }
 }
 

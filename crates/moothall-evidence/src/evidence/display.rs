@@ -29,6 +29,11 @@ impl FactSheet {
         })
     }
 
+    /// Formats an amount in the sheet's currency, like the values of facts: `$1,248,483 million`.
+    pub fn display_money(&self, value: Decimal) -> String {
+        self.money(&scaled(value))
+    }
+
     /// Lists the values that no filing has, on one line; `None` if nothing is missing.
     pub fn missing_values(&self) -> Option<String> {
         let mut periods: BTreeMap<&str, Vec<String>> = BTreeMap::new();

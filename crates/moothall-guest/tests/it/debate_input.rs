@@ -19,5 +19,6 @@ pub(crate) fn debate_input() -> DebateInput {
         decision_maker_model: "demo".parse().unwrap(),
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
+        scoring: moothall_core::debate::DebateScoring::default(),
     }
 }

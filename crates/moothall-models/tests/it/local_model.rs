@@ -259,6 +259,7 @@ fn debate_input(rounds: u32) -> DebateInput {
         decision_maker_model: model.into(),
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
+        scoring: moothall_core::debate::DebateScoring::default(),
     }
 }
 

@@ -94,6 +94,22 @@ pub struct ConsultSummary {
     pub best: Option<BestMove>,
     /// Score of doing nothing.
     pub do_nothing: Option<u32>,
+    /// The verdict of a blind panel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub panel: Option<PanelSummary>,
+}
+
+/// The verdict of a blind panel in a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PanelSummary {
+    /// The verdict in one sentence.
+    pub headline: String,
+    /// What the controls show, unless the panel passed.
+    pub warning: Option<String>,
+    /// Whether the panel failed its controls, so that no move is recommended.
+    pub failed: bool,
 }
 
 /// A move in the list of runs.

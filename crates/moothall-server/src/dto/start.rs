@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::consult::{ForkPoint, Proposal};
+use moothall_core::consult::{ForkPoint, Proposal, VerdictMode};
 use moothall_core::evidence::CalendarDay;
 use moothall_core::model::ModelChoice;
 use moothall_core::{RunId, Sha256Hex};
@@ -38,7 +38,8 @@ pub struct StartConsultRequest {
     /// Model for all members (default: the configured model). After a comma, models to use when it
     /// is unavailable.
     pub model: Option<String>,
-    /// Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`). A
+    /// Models by role (`inference`, `analyst`, `critic`, `decision-maker`, `panel`) or member (`F1`,
+    /// `D2`, `P3`). A
     /// list names models to use when the ones before them are unavailable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, ts(as = "Option<BTreeMap<String, ModelChoice>>", optional))]
@@ -48,6 +49,20 @@ pub struct StartConsultRequest {
     /// A committee as TOML, in the format of `moothall committee show`, instead of `committee`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub committee_file: Option<String>,
+    /// How moves are judged (default: as the committee says; the built-in one has no panel).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictMode>,
+    /// Models of the blind panel, dealt to its members in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>", optional))]
+    pub panel: Vec<String>,
+    /// How many of the best moves are debated again, stage by stage; requires a panel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<u32>>", optional))]
+    pub again: Vec<u32>,
+    /// How often debates and panel happen for the same moves (1 to 5; default: 1); requires a panel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Rounds per debate.
     pub rounds: Option<u32>,
     /// Total number of moves.
@@ -254,7 +269,7 @@ pub struct RunControlResponse {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ApproveMoveRequest {
-    /// Id of the move.
+    /// Id of the move; `verdict` for the verdict of a panel that failed its controls.
     #[serde(rename = "move")]
     pub move_id: String,
     /// Reason for the approval.

@@ -27,6 +27,9 @@ impl ModelName {
     /// The built-in demo model, which needs no API key and no network.
     pub const DEMO: &str = "demo";
 
+    /// The provider of scripted judges, which answer in a benchmark only and call no server.
+    pub const SCRIPTED_JUDGE: &str = "scripted-judge";
+
     /// The part before the first slash.
     pub fn provider(&self) -> &str {
         &self.provider
@@ -37,9 +40,14 @@ impl ModelName {
         &self.name
     }
 
-    /// Whether this is the built-in demo model, under any name.
+    /// Whether answers are scripted: the built-in demo model, under any name, or a scripted judge.
     pub fn is_demo(&self) -> bool {
-        &*self.provider == Self::DEMO
+        &*self.provider == Self::DEMO || self.is_scripted_judge()
+    }
+
+    /// Whether this is a scripted judge of a benchmark.
+    pub fn is_scripted_judge(&self) -> bool {
+        &*self.provider == Self::SCRIPTED_JUDGE
     }
 }
 
@@ -130,6 +138,8 @@ pub enum CallPurpose {
     ScoreNothing,
     /// Score a move without a debate (`moothall consult --baseline`).
     ScoreBaseline,
+    /// Score a case as a member of the blind panel (`moothall consult --verdict full`).
+    PanelScore,
     /// Choose and change files (`moothall edit`).
     Edit,
     /// Review a draft before the gate decides (`[review] model` in a policy).

@@ -166,6 +166,7 @@ Without `--move`, all moves that need approval are approved.
 
 Examples:
   moothall approve 019a85c0-2f6e
+  moothall approve 019a85c0-2f6e --verdict --note \"order agrees with our own review\"
   moothall approve 019a85c0-2f6e --move m7 --note \"the 10-K/A has the corrected figure\"";
 
 #[derive(Debug, Args)]
@@ -177,6 +178,9 @@ pub(crate) struct ApproveArgs {
     /// Approve only this move [default: all moves that need approval]
     #[arg(long = "move", value_name = "MOVE")]
     pub(crate) move_id: Option<String>,
+    /// Approve the verdict of a panel that failed its controls; the warning stays
+    #[arg(long, conflicts_with = "move_id")]
+    pub(crate) verdict: bool,
     /// Record this name with the approval [default: your login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,

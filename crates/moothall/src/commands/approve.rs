@@ -2,7 +2,11 @@
 
 use moothall_core::Conclusion;
 use moothall_core::RunKind;
-use moothall_core::consult::{ApprovalRefusal, ConsultResult, MoveApproval, MoveReviewDecision};
+use moothall_core::consult::{
+    ApprovalRefusal, ConsultResult, MoveApproval, MoveReviewDecision, VERDICT_APPROVAL,
+    VerdictRefusal,
+};
+use moothall_core::report::VerdictSummary;
 use moothall_engine::RunRecord;
 use serde_json::json;
 
@@ -29,10 +33,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ApproveArgs) -> anyhow::Result<Cli
         let record = RunRecord::read(store, &row.run_id).await.map_err(run_store::store_error)?;
         let consultation = StoredConsultation::of(&record)?;
         let move_ids = match &args.move_id {
+            _ if args.verdict => {
+                ensure_verdict_approvable(&record, &consultation, &id)?;
+                vec![VERDICT_APPROVAL.to_owned()]
+            }
             Some(move_id) => vec![move_id.clone()],
             None => held_moves(&record, &consultation, &id)?,
         };
-        for move_id in &move_ids {
+        for move_id in move_ids.iter().filter(|_| !args.verdict) {
             ensure_approvable(&record, &consultation, move_id, &id)?;
         }
         let (note, at_ms) = (args.note.clone().unwrap_or_default(), moothall_store::now_ms());
@@ -90,6 +98,14 @@ fn print_result(
         terminal::print(&format!("{report:#}\n"))?;
         return Ok(CliExit::Fine);
     }
+    if args.verdict {
+        terminal::print("approved the verdict of a panel that failed its controls\n")?;
+        let sign = VerdictSummary::of(&after.view).and_then(|verdict| verdict.sign());
+        let sign =
+            sign.map(|sign| format!("{YELLOW}still marked: {}{YELLOW:#}\n", display::line(&sign)));
+        terminal::note(&sign.unwrap_or_default());
+        return Ok(CliExit::Fine);
+    }
     for MoveApproval { move_id, .. } in approvals {
         let rank_note = rank(move_id).map_or_else(String::new, |rank| format!(" with rank {rank}"));
         terminal::print(&format!("approved {}{rank_note}\n", display::line(move_id)))?;
@@ -111,6 +127,27 @@ fn ranking<'a>(
         None => Err(CliError::usage(format!("run {id} is not finished"))
             .with_hint(format!("continue it with `moothall resume {id}`"))),
     }
+}
+
+/// Only the verdict of a panel that failed its controls can be approved.
+fn ensure_verdict_approvable(
+    record: &RunRecord,
+    consultation: &StoredConsultation,
+    id: &str,
+) -> Result<(), CliError> {
+    let ranked = ranking(consultation, id)?;
+    ranked.check_verdict_needs_approval(&record.approvals).map_err(|why| match why {
+        VerdictRefusal::NoVerdict => CliError::usage(format!("run {id} has no verdict of a panel"))
+            .with_hint("start runs with `moothall consult TICKER --verdict full`"),
+        VerdictRefusal::Approved(before) => {
+            let by = display::line(&before.by);
+            CliError::usage(format!("the verdict of run {id} was already approved by {by}"))
+        }
+        VerdictRefusal::NotFailed => {
+            CliError::usage(format!("the panel of run {id} did not fail its controls"))
+                .with_hint(format!("see its verdict with `moothall show {id}`"))
+        }
+    })
 }
 
 /// Only moves that the checks hold back can be approved, and only after the run has finished.

@@ -91,6 +91,8 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
             "rounds": committee.rounds,
             "top_score": committee.top_score(),
             "texts": committee.own_files(),
+            "panel_members": committee.panel.len(),
+            "warnings": committee.panel_warnings(),
         });
         terminal::print(&format!("{report:#}\n"))?;
         return Ok(CliExit::Fine);
@@ -104,6 +106,14 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
         committee.rounds,
         committee.top_score(),
     ))?;
+    if !committee.panel.is_empty() {
+        let members = display::counted(committee.panel.len(), "panel member");
+        terminal::print(&format!("blind panel: {members}\n"))?;
+    }
+    for warning in committee.panel_warnings() {
+        let hint = "use three or more models for the panel that no debate uses";
+        terminal::show_warning(&ConfigProblem::new(warning.to_owned()).with_hint(hint.to_owned()));
+    }
     for file in committee.own_files() {
         terminal::print(&format!("own text: {file}\n"))?;
     }

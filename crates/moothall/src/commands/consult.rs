@@ -10,6 +10,7 @@ mod screen;
 mod show;
 mod stored_consultation;
 mod summary;
+mod verdict_table;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -283,6 +284,9 @@ fn introduce(
         Budget { .. } => {}
     }
     terminal::note(&format!("{BOLD}{name}{BOLD:#} {symbol}{DIM}· {}{DIM:#}\n", facts.join(" · ")));
+    for line in estimate.cheaper_lines() {
+        terminal::note(&format!("{DIM}{line}{DIM:#}\n"));
+    }
     let unread = evidence.map(|found| found.missing.clone()).unwrap_or_default();
     let warnings = evidence.map(Evidence::warnings).unwrap_or_default();
     for warning in unread.into_iter().chain(warnings) {

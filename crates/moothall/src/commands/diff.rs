@@ -79,6 +79,10 @@ fn text(before: &RunRecord, after: &RunRecord, diff: &ConsultDiff) -> String {
             display::line(&record.row.title)
         );
     }
+    if let Some(stability) = &diff.stability {
+        let _ = writeln!(text, "{BOLD}Stability{BOLD:#}  {}", stability.headline());
+        let _ = writeln!(text, "           {DIM}{}{DIM:#}", stability.figures());
+    }
     if diff.is_empty() {
         text.push_str("no differences\n");
         return text;

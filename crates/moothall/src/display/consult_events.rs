@@ -168,6 +168,15 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             }
             line(&summary)
         }
+        RunEventBody::VerdictUpdated { stage, again, headline, warning, .. } => {
+            let warning = warning.as_ref().map(|warning| format!(" · {warning}"));
+            let again = match again.is_empty() {
+                true => String::new(),
+                false => format!(" · debated again: {}", again.join(", ")),
+            };
+            let warning = warning.unwrap_or_default();
+            line(&format!("verdict after stage {stage}: {headline}{warning}{again}"))
+        }
         RunEventBody::PipelineComplete { verdict, recommended, other, .. } => {
             let mut summary = match recommended.is_empty() {
                 true => "ranked: no recommended moves".to_owned(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
     Committee, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, InvalidConsult,
-    InvalidConsultOptions, MemberModelError, RoleModels,
+    InvalidConsultOptions, MemberModelError, RoleModels, VerdictConflict,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::{ModelList, ModelName};
@@ -21,6 +21,7 @@ use crate::commands::committee;
 use crate::context::{CommandContext, parse_models};
 use crate::error::CliError;
 use crate::evidence_sources::news_source;
+use crate::judge_files::JudgeFileSource;
 use crate::{files, user_input};
 
 /// Context window of unlisted models. Deliberately low: a prompt that is too long fails or is cut,
@@ -42,6 +43,8 @@ pub(crate) struct ConsultRequest {
     pub(crate) settings: RunSettings,
     /// Files that were sent with the request.
     pub(crate) files: RunFiles,
+    /// Where measured errors of the panel's models come from.
+    pub(crate) judge_file: JudgeFileSource,
 }
 
 /// A consultation that can be started, with its estimated cost.
@@ -58,6 +61,7 @@ impl ConsultRequest {
         if let Some(rounds) = args.rounds {
             committee.rounds = rounds;
         }
+        committee.request_verdict(&args.verdict.request()).map_err(verdict_refusal)?;
         let ConsultSubject { ticker, name, source, folder } = args.subject()?;
         let moves = args.add_moves.as_deref().map(user_input::moves).transpose()?;
         Ok(Self {
@@ -107,6 +111,10 @@ impl ConsultRequest {
                 trace_parent: None,
             },
             files: RunFiles::default(),
+            judge_file: match &args.verdict.judges {
+                Some(path) => JudgeFileSource::File(path.clone()),
+                None => JudgeFileSource::ConfigFolder,
+            },
         })
     }
 
@@ -137,6 +145,7 @@ impl ConsultRequest {
             parent: None,
         };
         input.calls = calls_of(context, &input.distinct_models());
+        self.judge_file.apply(&context.loaded, &mut input)?;
         input.validate().map_err(refusal)?;
         let evidence = evidence_tokens(&input.gather, &settings, &self.files)?;
         let estimate = CostEstimate::of(&context.catalog, &input, evidence);
@@ -260,6 +269,16 @@ pub(crate) fn member_refusal(error: MemberModelError) -> CliError {
         }
         _ => refused.with_hint("give each role and each member one model"),
     }
+}
+
+pub(crate) fn verdict_refusal(conflict: VerdictConflict) -> CliError {
+    let hint = match conflict {
+        VerdictConflict::NoPanel => {
+            "use `--verdict full`, or omit `--again`, `--panel` and `--repeat`"
+        }
+        VerdictConflict::NoRepeats => "use `--verdict full`, or omit `--again`",
+    };
+    CliError::usage(conflict.to_string()).with_hint(hint)
 }
 
 /// The name of a source of news that is not an uploaded file.

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::consult::{ConsultEstimate, ConsultInput, RoleEstimate, RoleModels, estimate};
+use moothall_core::consult::{
+    Committee, ConsultEstimate, ConsultInput, RoleEstimate, RoleModels, VerdictMode, estimate,
+};
 use moothall_core::model::{CallPurpose, ModelName, TokenUsage};
 use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
@@ -40,6 +42,47 @@ pub(crate) struct CostEstimate {
     moves: u32,
     rounds: u32,
     ticker: String,
+    cheaper: Vec<CheaperVerdict>,
+}
+
+/// The same consultation with a verdict that costs less.
+#[derive(Debug)]
+struct CheaperVerdict {
+    flag: &'static str,
+    calls: u32,
+    /// `None` if a price is unknown.
+    cost: Option<CostRange>,
+}
+
+/// Rounds that are nearly as good for a verdict as more of them.
+const ENOUGH_ROUNDS: u32 = 4;
+
+/// Cheaper ways to a verdict, if the best moves are debated again.
+fn cheaper_verdicts(
+    catalog: &Catalog,
+    input: &ConsultInput,
+    evidence: Option<u64>,
+) -> Vec<CheaperVerdict> {
+    if input.committee.verdict_mode() != VerdictMode::Full {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut add = |flag, change: &dyn Fn(&mut Committee)| {
+        let mut input = input.clone();
+        change(&mut input.committee);
+        let estimate = CostEstimate::of(catalog, &input, evidence);
+        let calls = estimate.estimate.all_calls();
+        found.push(CheaperVerdict { flag, calls, cost: estimate.cost });
+    };
+    if input.committee.rounds > ENOUGH_ROUNDS {
+        add("--rounds 4", &|committee| committee.rounds = ENOUGH_ROUNDS);
+    }
+    add("--verdict panel", &|committee| {
+        if let Some(plan) = &mut committee.verdict {
+            plan.again.clear();
+        }
+    });
+    found
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,9 +206,23 @@ impl CostEstimate {
             moves: input.all_moves(),
             rounds: input.committee.rounds,
             ticker: input.gather.subject().to_owned(),
+            cheaper: cheaper_verdicts(catalog, input, evidence),
             estimate,
             evidence,
         }
+    }
+
+    /// Cheaper ways to a verdict, for prompts.
+    pub(crate) fn cheaper_lines(&self) -> Vec<String> {
+        let line = |CheaperVerdict { flag, calls, cost }: &CheaperVerdict| {
+            let cost = match cost {
+                _ if self.free => String::new(),
+                Some(range) => format!(", {}", format_range(*range)),
+                None => ", price unknown".to_owned(),
+            };
+            format!("with `{flag}`: {calls} calls{cost}")
+        };
+        self.cheaper.iter().map(line).collect()
     }
 
     /// The limit to apply: `given`, or one derived from the estimate.
@@ -247,6 +304,9 @@ impl CostEstimate {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, cap);
+        for line in self.cheaper_lines() {
+            let _ = writeln!(text, "{DIM}{line}{DIM:#}");
+        }
         for AlternativeCost { model, cost } in others {
             let cost = cost.map_or_else(|| "price unknown".to_owned(), format_range);
             let _ = writeln!(text, "{DIM}with `--model {model}`: {cost}{DIM:#}");
@@ -335,6 +395,14 @@ impl CostEstimate {
             })
         });
         let budget = cap.budget();
+        let cheaper = self.cheaper.iter().map(|CheaperVerdict { flag, calls, cost }| {
+            json!({
+                "flag": flag,
+                "all_calls": calls,
+                "low_usd": cost.map(|range| range.low.decimal()),
+                "high_usd": cost.map(|range| range.high.decimal()),
+            })
+        });
         json!({
             "ticker": self.ticker,
             "moves": self.moves,
@@ -356,6 +424,7 @@ impl CostEstimate {
             "prices_dated": self.dated,
             "roles": roles.collect::<Vec<_>>(),
             "alternatives": others.collect::<Vec<_>>(),
+            "cheaper_verdicts": cheaper.collect::<Vec<_>>(),
         })
     }
 }
@@ -421,6 +490,7 @@ fn purpose(purpose: CallPurpose) -> &'static str {
         CallPurpose::Score => "scores",
         CallPurpose::ScoreNothing => "do-nothing option",
         CallPurpose::ScoreBaseline => "baseline scores",
+        CallPurpose::PanelScore => "panel",
         _ => "others",
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
-use moothall_core::consult::{Committee, ConsultOptions, EvidenceSource, GatherRequest, board};
-use moothall_core::model::{ModelChoice, ModelList, OutputSchema};
+use moothall_core::consult::{
+    Committee, ConsultOptions, EvidenceSource, GatherRequest, MAX_REPEAT, VerdictRequest, board,
+};
+use moothall_core::model::{ModelChoice, ModelList, ModelName, OutputSchema};
 use moothall_core::program::{
     InvalidPattern, MAX_ATTEMPTS, OutputExpectation, ProgramContract, ProgramInput,
 };
@@ -13,11 +15,13 @@ use moothall_core::sandbox::SandboxLimits;
 use moothall_core::{IsolationChoice, MicroUsd, NewsChoice, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
+use super::consult_request::verdict_refusal;
 use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest, RunFiles, request_files};
 use crate::commands::committee;
 use crate::context::parse_models;
 use crate::error::CliError;
 use crate::evidence_sources::news_source;
+use crate::judge_files::JudgeFileSource;
 use crate::{display, isolation, user_input};
 
 /// Default image of programs.
@@ -55,6 +59,11 @@ impl ConsultRequest {
         if let Some(rounds) = check_range("rounds", request.rounds, 20)? {
             committee.rounds = rounds;
         }
+        let verdict = verdict_of(&request)?;
+        committee.request_verdict(&verdict).map_err(|conflict| {
+            let refused = verdict_refusal(conflict).with_code(ErrorCode::BadCommittee);
+            refused.with_hint("set `verdict` to `full`, or omit `again` and `panel`")
+        })?;
         let mut files = RunFiles::default();
         let documents = request_files::documents(&request.documents)?;
         let (ticker, name, source) = subject(&request, !documents.is_empty())?;
@@ -103,6 +112,7 @@ impl ConsultRequest {
                 ..RunSettings::default()
             },
             files,
+            judge_file: JudgeFileSource::ConfigFolder,
         })
     }
 
@@ -115,6 +125,21 @@ impl ConsultRequest {
         }
         Ok(self)
     }
+}
+
+/// What a request wants for its verdict.
+fn verdict_of(request: &StartConsultRequest) -> Result<VerdictRequest, CliError> {
+    let model = |name: &String| {
+        name.parse::<ModelName>().map_err(|error| {
+            CliError::usage(format!("invalid model in `panel`: {error}"))
+                .with_hint("write it as provider/name")
+                .with_code(ErrorCode::BadModel)
+        })
+    };
+    let panel_models = request.panel.iter().map(model).collect::<Result<_, _>>()?;
+    let again = (!request.again.is_empty()).then(|| request.again.clone());
+    let repeat = check_range("repeat", request.repeat, MAX_REPEAT)?;
+    Ok(VerdictRequest { mode: request.verdict, again, panel_models, repeat })
 }
 
 /// The ticker, the name and the source of evidence.

@@ -33,6 +33,25 @@ fn consultations_killed_anywhere_end_like_one_that_was_not() {
     check(SIZE, "10 1", &args, World::new);
 }
 
+/// Kills can hit debates, cards, weakened copies and every stage of repeats.
+#[test]
+fn consultations_with_a_panel_killed_anywhere_end_with_the_same_tiers() {
+    let args = [
+        "consult",
+        "HLXI",
+        "--model",
+        "demo",
+        "--yes",
+        "--isolation",
+        "none",
+        "--rounds",
+        "1",
+        "--verdict",
+        "full",
+    ];
+    check(SIZE, "10 1", &args, World::new);
+}
+
 /// Kills consultations until the number of kills is reached, and compares each with an
 /// uninterrupted one.
 #[expect(clippy::print_stdout, reason = "the figures of a long run")]

@@ -45,6 +45,14 @@ async fn a_consultation_that_is_suspended_and_replayed_at_every_wait_ends_the_sa
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_panel_on_three_workers_with_postgres_reaches_the_same_verdict_as_a_local_one() {
+    let settings = &[("RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT", "0s")];
+    let plan = Plan { workers: 3, postgres: true, settings, ..SMALL };
+    let more = ["--moves", "6", "--rounds", "1", "--verdict", "full", "--again", "4,2"];
+    ends_like_one_of_this_machine(plan, &more).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_never_reached_the_cluster_can_be_resumed_or_cancelled() {
     let cluster = Cluster::new(SMALL);
     let engine = cluster.engine();

@@ -2,10 +2,11 @@
 
 use super::result;
 use super::writer::MemoWriter;
-use crate::consult::RankedMove;
+use crate::consult::{PanelVerdict, RankedMove};
 use crate::debate::DebateResult;
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, DocumentTable, TableColumn, TextSpan, Words};
+use crate::verdict::VerdictTier;
 use crate::{FindingSeverity, RunFinding};
 
 pub(crate) fn other_move_blocks(
@@ -15,15 +16,20 @@ pub(crate) fn other_move_blocks(
     let Some(ranked) = view.ranked.as_ref().filter(|ranked| !ranked.other.is_empty()) else {
         return Vec::new();
     };
+    let verdict = ranked.verdict.as_deref();
+    let (place, result) = match verdict {
+        Some(_) => (TableColumn::words("tier"), TableColumn::words("defence score")),
+        None => (TableColumn::numbers("rank"), TableColumn::words("result")),
+    };
     let columns = vec![
-        TableColumn::numbers("rank"),
+        place,
         TableColumn::wide("move"),
-        TableColumn::words("result"),
+        result,
         TableColumn::numbers("score range"),
         TableColumn::wide("strongest open objection"),
         TableColumn::words("remarks"),
     ];
-    let rows = ranked.other.iter().map(|one| row(one, writer)).collect();
+    let rows = ranked.other.iter().map(|one| row(one, verdict, writer)).collect();
     let mut blocks = vec![
         DocumentBlock::chapter(1, "Other moves"),
         DocumentBlock::Table(DocumentTable { columns, rows, has_total: false }),
@@ -37,14 +43,22 @@ pub(crate) fn other_move_blocks(
     blocks
 }
 
-fn row(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Words> {
+fn row(
+    one: &RankedMove,
+    verdict: Option<&PanelVerdict>,
+    writer: &mut MemoWriter<'_>,
+) -> Vec<Words> {
     let dash = || "–".to_owned();
+    let tier = |verdict: &PanelVerdict| verdict.estimate(&one.move_id)?.tier.map(VerdictTier::text);
     let debated = one.debated.as_ref();
     let number =
         |number: Option<u32>| vec![TextSpan::text(&number.map_or_else(dash, |n| n.to_string()))];
     let objection = debated.and_then(DebateResult::hardest_open);
     vec![
-        number(one.rank),
+        match verdict {
+            Some(verdict) => vec![TextSpan::text(tier(verdict).unwrap_or("–"))],
+            None => number(one.rank),
+        },
         vec![TextSpan::text(&format!("{}: {}", one.move_id, one.title))],
         debated.map(result).unwrap_or_default(),
         number(debated.map(|debated| debated.spread)),

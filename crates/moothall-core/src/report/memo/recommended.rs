@@ -23,7 +23,11 @@ pub(crate) fn recommended_blocks(
     let mut all = Vec::new();
     for one in &ranked.recommended {
         let rank = one.rank.unwrap_or_default();
-        let heading = format!("{rank}. {} ({})", one.title, one.move_id);
+        // Positions within a tier mean nothing.
+        let heading = match ranked.verdict {
+            Some(_) => format!("{} ({})", one.title, one.move_id),
+            None => format!("{rank}. {} ({})", one.title, one.move_id),
+        };
         let mut blocks = vec![DocumentBlock::heading(1, &heading)];
         let proposed = view.find_move(&one.move_id);
         if let Some(found) = proposed {

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use moothall_core::TextKind;
-use moothall_core::consult::Committee;
 use moothall_core::consult::committee::{
     CommitteeMember, InferenceAgents, InvalidCommittee, ScoreMetric, TOP_LEVEL,
 };
+use moothall_core::consult::{ChanceLevel, Committee, ControlPlan, VerdictPlan};
 use moothall_core::model::ModelList;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
@@ -34,6 +34,16 @@ const KEYS: CommitteeKeys = CommitteeKeys {
         CommitteeKeys { name: "analysts", keys: SEAT, tables: &[] },
         CommitteeKeys { name: "critic", keys: SEAT, tables: &[] },
         CommitteeKeys { name: "decision_makers", keys: SEAT, tables: &[] },
+        CommitteeKeys { name: "panel", keys: SEAT, tables: &[] },
+        CommitteeKeys {
+            name: "verdict",
+            keys: &["again", "rounds_again", "stop_at", "lead", "interval", "repeat"],
+            tables: &[CommitteeKeys {
+                name: "controls",
+                keys: &["known_bad", "weakened"],
+                tables: &[],
+            }],
+        },
         CommitteeKeys {
             name: "inference",
             keys: &[],
@@ -199,6 +209,18 @@ pub(crate) fn render(committee: &Committee) -> String {
     for seat in &committee.decision_makers {
         out.seat("[[decision_makers]]", seat);
     }
+    if !committee.panel.is_empty() {
+        out.section(
+            "The blind panel (3 to 9 members). It scores cases and takes no part in the debates. Use \
+             three or\n# more models that do not debate, so that its members err independently.",
+        );
+    }
+    for seat in &committee.panel {
+        out.seat("[[panel]]", seat);
+    }
+    if let Some(plan) = &committee.verdict {
+        out.verdict(plan);
+    }
     let InferenceAgents { f1, f2 } = &committee.inference;
     let agents = [("F1", f1), ("F2", f2)].into_iter();
     let agents: Vec<_> = agents.filter_map(|(id, agent)| Some((id, agent.as_ref()?))).collect();
@@ -228,6 +250,14 @@ pub(crate) fn render(committee: &Committee) -> String {
         texts.iter().for_each(|(name, text)| out.pair(name, text));
     }
     text
+}
+
+/// A probability as files write it: `0.9`.
+fn fraction(level: ChanceLevel) -> String {
+    let digits = format!("{:03}", level.thousandths() % 1_000);
+    let digits = digits.trim_end_matches('0');
+    let digits = if digits.is_empty() { "0" } else { digits };
+    format!("{}.{digits}", level.thousandths() / 1_000)
 }
 
 /// Writing to a String cannot fail.
@@ -269,6 +299,28 @@ impl CommitteeWriter<'_> {
         self.pair("lens", &seat.lens);
         if let Some(model) = &seat.model {
             self.models(model);
+        }
+    }
+
+    fn verdict(&mut self, plan: &VerdictPlan) {
+        self.section("How the verdict is reached: see `moothall consult --help` for `--verdict`.");
+        let _ = writeln!(self.0, "\n[verdict]");
+        self.note_on(
+            "The best so many moves are debated again, stage by stage; [] for no repeats.",
+        );
+        let _ = writeln!(self.0, "again = {:?}", plan.again);
+        self.number("rounds_again", plan.rounds_again);
+        self.note_on("The repeats end when the lead has at most so many moves.");
+        self.number("stop_at", plan.stop_at);
+        self.note_on("The lead contains the best move, and an interval the true value, with these");
+        self.note_on("probabilities.");
+        let _ = writeln!(self.0, "lead = {}", fraction(plan.lead));
+        let _ = writeln!(self.0, "interval = {}", fraction(plan.interval));
+        let ControlPlan { known_bad, weakened } = plan.controls;
+        let _ = writeln!(self.0, "controls = {{ known_bad = {known_bad}, weakened = {weakened} }}");
+        if plan.repeat > 1 {
+            self.note_on("Debates and panel happen so often, to see how well verdicts agree.");
+            self.number("repeat", plan.repeat);
         }
     }
 

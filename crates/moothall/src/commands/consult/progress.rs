@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use moothall_core::consult::EvidenceSource;
+use moothall_core::consult::{DO_NOTHING_ID, EvidenceSource};
 use moothall_core::debate::{DebateDegradation, DebateStance};
 use moothall_core::model::TokenUsage;
 use moothall_core::sandbox::IsolationClass;
-use moothall_core::view::{FallbackUse, is_extra_call, move_number, move_of};
+use moothall_core::view::{FallbackUse, is_extra_call, is_move_id, move_number, move_of};
 use moothall_core::{
     EffectId, FindingSeverity, MicroUsd, PauseReason, RoundStatus, RunEventBody, RunVerdict,
 };
@@ -250,7 +250,8 @@ impl ConsultProgress {
             | RunEventBody::CodeGenerated { .. }
             | RunEventBody::Executed { .. }
             | RunEventBody::Judged { .. }
-            | RunEventBody::Critiqued { .. } => {}
+            | RunEventBody::Critiqued { .. }
+            | RunEventBody::VerdictUpdated { .. } => {}
         }
     }
 
@@ -301,7 +302,11 @@ impl ConsultProgress {
         }
     }
 
+    /// Changes the lane of a move. Repeats, doing nothing and planted moves have none.
     fn lane(&mut self, move_id: &str, change: impl FnOnce(&mut DebateProgress)) {
+        if !is_move_id(move_id) || move_id == DO_NOTHING_ID {
+            return;
+        }
         let key = (move_number(move_id), move_id.to_owned());
         if self.lanes.len() < MAX_LANES || self.lanes.contains_key(&key) {
             change(self.lanes.entry(key).or_default());

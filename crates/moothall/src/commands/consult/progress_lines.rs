@@ -56,6 +56,7 @@ pub(crate) fn plain(
         | RunEventBody::AgentComplete { .. }
         | RunEventBody::MovesReviewed { .. }
         | RunEventBody::SandboxScored { .. }
+        | RunEventBody::VerdictUpdated { .. }
         | RunEventBody::ModelFailed { .. }
         | RunEventBody::PipelineComplete { .. }
         | RunEventBody::RunPaused { .. }

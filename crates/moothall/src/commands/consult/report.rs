@@ -166,6 +166,13 @@ fn print_footer(
             "{DIM}approve a move that is held back: moothall approve {id} --move {move_id}{DIM:#}\n"
         ));
     }
+    let verdict = consultation.view.ranked.as_ref().and_then(|ranked| ranked.verdict.as_ref());
+    if verdict.is_some_and(|verdict| verdict.is_failed() && !verdict.approved) && outcome.is_some()
+    {
+        terminal::note(&format!(
+            "{DIM}accept the verdict anyway: moothall approve {id} --verdict --note REASON{DIM:#}\n"
+        ));
+    }
     terminal::note(&format!("{DIM}{NOT_ADVICE}{DIM:#}\n"));
 }
 

@@ -147,7 +147,8 @@ pub(crate) fn beside_calls(record: &RunRecord) -> u64 {
     let scores = |id: &EffectId| {
         let mut parts = id.as_str().split('/');
         let (of, what) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        (of == DO_NOTHING_ID || what == "baseline") && !is_extra_call(id)
+        let is_alone = (of == DO_NOTHING_ID && what == "score") || what == "baseline";
+        is_alone && !is_extra_call(id)
     };
     record.journal.keys().filter(|id| scores(id)).count() as u64
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use moothall_core::consult::{CloseCall, ConsultResult, RankedMove};
 use moothall_core::debate::DebateResult;
 use moothall_core::evidence::Evidence;
-use moothall_core::report::{self, ConsultReport};
+use moothall_core::report::{self, ConsultReport, VerdictSummary};
 use moothall_core::{Conclusion, FindingSeverity};
 
+use super::verdict_table;
 use crate::display;
 use crate::terminal::{BOLD, DIM, YELLOW};
 
@@ -105,7 +106,12 @@ fn write_ranked(
     ranked: &ConsultResult,
 ) -> std::fmt::Result {
     writeln!(text)?;
+    if let Some(verdict) = VerdictSummary::of(view) {
+        verdict_table::write(text, &verdict, verdict_table::width())?;
+        writeln!(text)?;
+    }
     match ranked.recommended.is_empty() {
+        true if ranked.verdict.is_some() && view.outcome.is_none() => {}
         true => writeln!(text, "{BOLD}No move is recommended.{BOLD:#}")?,
         false => writeln!(text, "{BOLD}Recommended{BOLD:#}")?,
     }
@@ -115,7 +121,9 @@ fn write_ranked(
     for call in ranked.close_calls() {
         writeln!(text, "{YELLOW}{}{YELLOW:#}", close_call(&call))?;
     }
-    if !ranked.other.is_empty() {
+    if ranked.verdict.is_some() {
+        write_marks(text, view, ranked)?;
+    } else if !ranked.other.is_empty() {
         writeln!(text, "\n{BOLD}Others{BOLD:#}")?;
         let wide = ranked.other.iter().map(|one| one.move_id.len()).max().unwrap_or(0).max(4);
         writeln!(text, "{DIM}rank  {:<wide$}    score   range  title{DIM:#}", "move")?;
@@ -139,12 +147,21 @@ fn write_ranked(
 }
 
 fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std::fmt::Result {
-    let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let has_verdict = view.ranked.as_ref().is_some_and(|ranked| ranked.verdict.is_some());
+    // Positions within a tier mean nothing.
+    let place = match one.rank {
+        _ if has_verdict => "-".to_owned(),
+        Some(rank) => format!("{rank}."),
+        None => "-.".to_owned(),
+    };
     let (id, title) = (display::line(&one.move_id), display::line(&one.title));
-    writeln!(text, " {rank}. {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
+    writeln!(text, " {place} {BOLD}{title}{BOLD:#} {DIM}({id}){DIM:#}")?;
     if let Some(debated) = &one.debated {
-        let mut parts =
-            vec![debated.score_text(), cards(debated), format!("score range {}", debated.spread)];
+        let score = match has_verdict {
+            true => format!("defence score {}", debated.score_text()),
+            false => debated.score_text(),
+        };
+        let mut parts = vec![score, cards(debated), format!("score range {}", debated.spread)];
         parts.extend(support(one));
         writeln!(text, "    {}", parts.join(" · "))?;
         match debated.hardest_open() {
@@ -158,6 +175,26 @@ fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std
     }
     for mark in marks(view, one) {
         writeln!(text, "    {YELLOW}{mark}{YELLOW:#}")?;
+    }
+    Ok(())
+}
+
+/// Marks of moves that the tier table shows without them.
+fn write_marks(
+    text: &mut String,
+    view: &ConsultReport,
+    ranked: &ConsultResult,
+) -> std::fmt::Result {
+    let marked = ranked.other.iter().map(|one| (one, marks(view, one)));
+    let marked: Vec<_> = marked.filter(|(_, marks)| !marks.is_empty()).collect();
+    if marked.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n{BOLD}Notes on other moves{BOLD:#}")?;
+    for (one, marks) in marked {
+        for mark in marks {
+            writeln!(text, "  {:<4} {YELLOW}{mark}{YELLOW:#}", display::line(&one.move_id))?;
+        }
     }
     Ok(())
 }

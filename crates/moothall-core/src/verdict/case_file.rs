@@ -1,0 +1,314 @@
+//! What a panel member reads about one case. Code writes it, so that it is blind: it has the move
+//! and the recorded objections, but not who wrote, attacked or defended it, its number, its scores
+//! or the other moves. Every field has a word limit, so that a longer text gains nothing.
+
+use std::fmt::Write as _;
+
+use crate::Sha256Hex;
+use crate::consult::Proposal;
+use crate::debate::{Objection, ObjectionReply, ObjectionSeverity, ObjectionState};
+use crate::text::{fenced, one_line};
+
+/// Word limits of the fields. Analysts are told the same limits.
+pub(crate) const FIELD_LIMITS: FieldLimits = FieldLimits {
+    title: 16,
+    thesis: 90,
+    actions: ListLimit { items: 4, words: 20 },
+    conditions: ListLimit { items: 3, words: 22 },
+    evidence: 6,
+    risks: ListLimit { items: 3, words: 20 },
+    cost: 30,
+    horizon: 16,
+    kill_criteria: ListLimit { items: 3, words: 18 },
+};
+
+/// Limits of the debate record: about 1,500 tokens.
+const MAX_OBJECTIONS: usize = 12;
+const MAX_RECORD_WORDS: usize = 20;
+const MAX_RECORD_IDS: usize = 2;
+
+/// Longer words are cut: a text without spaces has no word limit otherwise.
+const MAX_WORD_CHARS: usize = 40;
+/// Evidence ids are not words.
+const MAX_ID_CHARS: usize = 60;
+
+const NONE: &str = "none given";
+
+/// Word limits by field.
+pub(crate) struct FieldLimits {
+    pub(crate) title: usize,
+    pub(crate) thesis: usize,
+    pub(crate) actions: ListLimit,
+    pub(crate) conditions: ListLimit,
+    /// A number of ids.
+    pub(crate) evidence: usize,
+    pub(crate) risks: ListLimit,
+    pub(crate) cost: usize,
+    pub(crate) horizon: usize,
+    pub(crate) kill_criteria: ListLimit,
+}
+
+/// Limits of a list: items, and words in each.
+pub(crate) struct ListLimit {
+    pub(crate) items: usize,
+    pub(crate) words: usize,
+}
+
+/// A case as a panel member reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseFile {
+    /// The text, without the dossier and the rules.
+    pub text: String,
+    /// The hash of the text. Its first digits are the only name of the case.
+    pub sha256: Sha256Hex,
+}
+
+/// Names that a case must not contain, and the words that replace them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HiddenNames {
+    /// Whole phrases in lower case, longest first.
+    phrases: Vec<(String, &'static str)>,
+    /// Single words, compared exactly.
+    words: Vec<(String, &'static str)>,
+}
+
+impl HiddenNames {
+    /// Hides a person or a model by its display name. Upper and lower case are the same.
+    pub fn hide_phrase(&mut self, name: &str, replacement: &'static str) {
+        let name = name.trim().to_lowercase();
+        let is_new = self.phrases.iter().all(|(known, _)| *known != name);
+        if !name.is_empty() && is_new {
+            self.phrases.push((name, replacement));
+            self.phrases.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), name.clone()));
+        }
+    }
+
+    /// Hides an id such as `D2`.
+    pub fn hide_word(&mut self, id: &str, replacement: &'static str) {
+        if !id.is_empty() {
+            self.words.push((id.to_owned(), replacement));
+        }
+    }
+
+    /// The text without the names. Citations in square brackets stay as they are.
+    fn remove_from(&self, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find('[') {
+            let (before, cited) = rest.split_at(start);
+            let end = cited.find(']').map_or(cited.len(), |end| end + 1);
+            let (cited, behind) = cited.split_at(end);
+            out.push_str(&self.replace_names(before));
+            let is_citation = cited.get(1..3).is_some_and(is_evidence_prefix);
+            out.push_str(&if is_citation { cited.to_owned() } else { self.replace_names(cited) });
+            rest = behind;
+        }
+        out.push_str(&self.replace_names(rest));
+        out
+    }
+
+    fn replace_names(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, replacement) in &self.phrases {
+            text = replace_phrase(&text, name, replacement);
+        }
+        let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_');
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let end = rest.find(|sign| !is_part(sign)).unwrap_or(rest.len());
+            let (word, behind) = rest.split_at(end);
+            out.push_str(self.replacement(word).unwrap_or(word));
+            let next = behind.find(is_part).unwrap_or(behind.len());
+            out.push_str(&behind[..next]);
+            rest = &behind[next..];
+        }
+        // A name often has an article of its own.
+        out.replace("the the ", "the ").replace("The the ", "The ")
+    }
+
+    fn replacement(&self, word: &str) -> Option<&'static str> {
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if word.strip_prefix('m').is_some_and(is_number) {
+            return Some("a move");
+        }
+        // `O1`, `D2-O3`: objections are numbered anew.
+        let objection = word.rsplit_once('-').map_or(word, |(_, behind)| behind);
+        if objection.strip_prefix('O').is_some_and(is_number) {
+            return Some("an objection");
+        }
+        self.words.iter().find(|(id, _)| id == word).map(|(_, replacement)| *replacement)
+    }
+}
+
+/// Whether these are the first two characters of an evidence id or an assumption mark.
+fn is_evidence_prefix(id: &str) -> bool {
+    let mut signs = id.chars();
+    let (letter, digit) = (signs.next(), signs.next());
+    letter.is_some_and(|sign| "FETUNA".contains(sign))
+        && digit.is_some_and(|sign| sign.is_ascii_digit())
+}
+
+/// Replaces whole phrases, regardless of case. `name` is in lower case.
+fn replace_phrase(text: &str, name: &str, replacement: &str) -> String {
+    // Lower case may change the length of a character, and offsets must stay valid.
+    let lower: String =
+        text.chars().map(|sign| sign.to_lowercase().next().unwrap_or(sign)).collect();
+    if lower.len() != text.len() {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut at = 0;
+    while let Some(found) = lower.get(at..).and_then(|rest| rest.find(name)) {
+        let (start, end) = (at + found, at + found + name.len());
+        let is_letter = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
+        let is_whole = !is_letter(lower[..start].chars().next_back())
+            && !is_letter(lower[end..].chars().next());
+        out.push_str(text.get(at..start).unwrap_or_default());
+        out.push_str(if is_whole { replacement } else { text.get(start..end).unwrap_or_default() });
+        at = end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+impl CaseFile {
+    /// Writes a case: the move, and the objections of its debate. `None` for a move that is scored
+    /// as written.
+    pub fn of(proposal: &Proposal, record: Option<&[Objection]>, hidden: &HiddenNames) -> Self {
+        let body = CaseWriter { hidden }.write(proposal, record);
+        let name = Sha256Hex::of(body.as_bytes()).to_string();
+        let text = format!("Case {name:.10}\n\n{}", fenced(&body));
+        Self { sha256: Sha256Hex::of(text.as_bytes()), text }
+    }
+}
+
+struct CaseWriter<'a> {
+    hidden: &'a HiddenNames,
+}
+
+impl CaseWriter<'_> {
+    fn write(&self, proposal: &Proposal, record: Option<&[Objection]>) -> String {
+        let Proposal {
+            title,
+            thesis,
+            actions,
+            what_must_be_true,
+            evidence,
+            risks,
+            cost,
+            horizon,
+            kill_criteria,
+        } = proposal;
+        let limits = &FIELD_LIMITS;
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "MOVE\nTitle: {}", self.words(title, limits.title));
+        let _ = writeln!(text, "Thesis: {}", self.words(thesis, limits.thesis));
+        self.list(&mut text, "Actions", actions, &limits.actions);
+        self.list(&mut text, "What must be true", what_must_be_true, &limits.conditions);
+        let _ = writeln!(text, "Evidence: {}", ids(evidence, limits.evidence));
+        self.list(&mut text, "Risks", risks, &limits.risks);
+        let _ = writeln!(text, "Cost: {}", self.words(cost, limits.cost));
+        let _ = writeln!(text, "Horizon: {}", self.words(horizon, limits.horizon));
+        self.list(&mut text, "Kill criteria", kill_criteria, &limits.kill_criteria);
+        if let Some(objections) = record {
+            self.record(&mut text, objections);
+        }
+        text
+    }
+
+    fn list(&self, text: &mut String, name: &str, items: &[String], limit: &ListLimit) {
+        if items.is_empty() {
+            let _ = writeln!(text, "{name}: {NONE}");
+            return;
+        }
+        let _ = writeln!(text, "{name}:");
+        for item in items.iter().take(limit.items) {
+            let _ = writeln!(text, "- {}", self.words(item, limit.words));
+        }
+    }
+
+    /// The most severe objections, in the order in which they were raised.
+    fn record(&self, text: &mut String, objections: &[Objection]) {
+        let _ = writeln!(text, "\nDEBATE RECORD");
+        if objections.is_empty() {
+            let _ = writeln!(text, "No objection was recorded.");
+        }
+        let mut order: Vec<usize> = (0..objections.len()).collect();
+        let weight = |at: &usize| {
+            objections.get(*at).map(|one| std::cmp::Reverse((one.severity, one.state)))
+        };
+        order.sort_by_key(weight);
+        order.truncate(MAX_OBJECTIONS);
+        order.sort_unstable();
+        let shown = order.iter().filter_map(|at| objections.get(*at));
+        for (number, objection) in (1..).zip(shown) {
+            let Objection { severity, state, evidence, reply, .. } = objection;
+            let said = self.words(&objection.text, MAX_RECORD_WORDS);
+            let _ = writeln!(
+                text,
+                "{number}. Against ({}, {}): {said}{}",
+                severity_word(*severity),
+                state_word(*state),
+                cited(evidence, &said),
+            );
+            match reply {
+                Some(ObjectionReply { text: reply, evidence, .. }) => {
+                    let said = self.words(reply, MAX_RECORD_WORDS);
+                    let _ = writeln!(text, "   For: {said}{}", cited(evidence, &said));
+                }
+                None => {
+                    let _ = writeln!(text, "   For: no answer");
+                }
+            }
+        }
+    }
+
+    /// At most `most` words on one line, without hidden names.
+    fn words(&self, text: &str, most: usize) -> String {
+        let visible = one_line(&self.hidden.remove_from(text), usize::MAX);
+        let mut words = visible.split(' ').filter(|word| !word.is_empty());
+        let kept: Vec<String> =
+            words.by_ref().take(most).map(|word| one_line(word, MAX_WORD_CHARS)).collect();
+        match (kept.is_empty(), words.next()) {
+            (true, _) => NONE.to_owned(),
+            (false, None) => kept.join(" "),
+            (false, Some(_)) => format!("{} …", kept.join(" ")),
+        }
+    }
+}
+
+fn ids(evidence: &[String], most: usize) -> String {
+    let ids: Vec<String> =
+        evidence.iter().take(most).map(|id| format!("[{}]", one_line(id, MAX_ID_CHARS))).collect();
+    if ids.is_empty() { NONE.to_owned() } else { ids.join(" ") }
+}
+
+/// Ids that the shown text does not contain.
+fn cited(evidence: &[String], text: &str) -> String {
+    let beside: Vec<String> = evidence.iter().filter(|id| !text.contains(*id)).cloned().collect();
+    if beside.is_empty() { String::new() } else { format!(" {}", ids(&beside, MAX_RECORD_IDS)) }
+}
+
+fn severity_word(severity: ObjectionSeverity) -> &'static str {
+    match severity {
+        ObjectionSeverity::Minor => "minor",
+        ObjectionSeverity::Major => "major",
+        ObjectionSeverity::Fatal => "fatal",
+    }
+}
+
+fn state_word(state: ObjectionState) -> &'static str {
+    match state {
+        ObjectionState::Answered => "answered",
+        ObjectionState::Partly => "answered in part",
+        ObjectionState::Open => "not answered",
+        ObjectionState::Conceded => "conceded",
+    }
+}
+
+#[cfg(test)]
+#[path = "case_file_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+use super::*;
+use crate::test_data;
+
+fn day(text: &str) -> CalendarDay {
+    CalendarDay::parse(text).unwrap()
+}
+
+fn metrics() -> Vec<String> {
+    ["Revenue", "OperatingIncome", "NetIncome", "CFO", "Capex", "Cash", "Equity", "EPSDiluted"]
+        .map(str::to_owned)
+        .into()
+}
+
+/// The sheet of a company as it was known on a day.
+fn sheet(sample: &test_data::Sample, as_of: &str) -> FactSheet {
+    FactSheet::build(&sample.facts, day(as_of)).unwrap()
+}
+
+/// Questions of all companies on a day, with their answers in all later filings.
+fn answered(as_of: &str) -> Vec<(&'static str, ForecastQuestion, Option<ForecastOutcome>)> {
+    let mut found = Vec::new();
+    for sample in test_data::ALL {
+        let Ok(then) = FactSheet::build(&sample.facts, day(as_of)) else { continue };
+        for question in forecast_questions(&then, &metrics()) {
+            let outcome = resolve_question(&question, &sample.sheet, day(as_of));
+            found.push((sample.name, question, outcome));
+        }
+    }
+    found
+}
+
+fn forecast(question: &str, chance: u32, past_frequency: u32, happened: bool) -> ResolvedForecast {
+    ResolvedForecast {
+        question: question.to_owned(),
+        member: "P1".to_owned(),
+        model: "a/model".to_owned(),
+        chance,
+        past_frequency,
+        happened,
+        is_possibly_known: false,
+    }
+}
+
+#[test]
+fn scores_equal_a_calculation_by_hand() {
+    let forecasts = [
+        forecast("q1", 900, 500, true),
+        forecast("q2", 200, 400, false),
+        forecast("q3", 650, 750, false),
+        forecast("q4", 1_000, 800, true),
+    ];
+    let found = ForecastScore::of(&forecasts).unwrap();
+    // (0.01 + 0.04 + 0.4225 + 0) / 4; past: 0.25 + 0.16 + 0.5625 + 0.04 = 1.0125; even: 1.
+    assert!((found.brier - 0.118_125).abs() < 1e-6, "{found:?}");
+    assert!((found.skill_over_past.unwrap() - (1.0 - 0.4725 / 1.0125)).abs() < 1e-6);
+    assert!((found.skill_over_even.unwrap() - 0.5275).abs() < 1e-6);
+    let entries = found.calibration.bins.map(|bin| bin.entries);
+    assert_eq!(entries, [0, 1, 0, 1, 2]);
+    let last = found.calibration.bins[4];
+    assert!((last.stated - 0.95).abs() < 1e-6 && (last.happened - 1.0).abs() < 1e-6);
+    assert!(found.is_too_small());
+    assert_eq!(ForecastScore::of(&[]), None);
+}
+
+#[test]
+fn questions_are_written_from_filings_until_a_day() {
+    let then = sheet(test_data::ALL[0], "2023-06-30");
+    let questions = forecast_questions(&then, &metrics());
+    assert!(questions.len() <= MAX_QUESTIONS && questions.len() >= 6, "{questions:#?}");
+    let year = then.newest_year().unwrap();
+    for question in &questions {
+        assert_eq!(question.fact.period, FiscalPeriod::Year(year + 1));
+        assert!(question.first_day > then.fiscal_year_ends[&year].plus_days(300));
+        assert!(question.past_frequency <= 1_000);
+        // Nothing that was filed by then answers a question.
+        assert_eq!(resolve_question(question, &then, then.as_of), None);
+        assert_ne!(question.fact.metric, "EPSDiluted");
+    }
+    let again = forecast_questions(&then, &["Revenue".to_owned(), "Revenue".to_owned()]);
+    assert_eq!(again.len(), 2);
+    assert!(again[0].text().starts_with("Revenue of FY"), "{}", again[0].text());
+}
+
+#[test]
+fn sixty_forecasts_on_recorded_filings_are_resolved_and_scored() {
+    let mut resolved = Vec::new();
+    let (mut stated, mut past, mut even) = (0.0, 0.0, 0.0);
+    for as_of in ["2021-06-30", "2022-06-30", "2023-06-30"] {
+        for (name, question, outcome) in answered(as_of) {
+            let Some(outcome) = outcome else { continue };
+            assert!(outcome.filed > day(as_of), "{name} {outcome:?}");
+            assert!(outcome.filed >= question.first_day.plus_days(-7), "{name} {outcome:?}");
+            let value: Decimal = outcome.value.parse().unwrap();
+            assert_eq!(outcome.happened, value > question.threshold.parse().unwrap());
+            let chance = 300 + 137 * u32::try_from(resolved.len() % 5).unwrap();
+            let happened = f64::from(u8::from(outcome.happened));
+            stated += (f64::from(chance) / 1_000.0 - happened).powi(2);
+            past += (f64::from(question.past_frequency) / 1_000.0 - happened).powi(2);
+            even += 0.25;
+            let id = format!("{name} {as_of} {}", question.id);
+            resolved.push(forecast(&id, chance, question.past_frequency, outcome.happened));
+        }
+    }
+    assert!(resolved.len() >= 60, "{}", resolved.len());
+    let found = ForecastScore::of(&resolved).unwrap();
+    let count = resolved.len() as f64;
+    assert!((found.brier - stated / count).abs() < 1e-6);
+    assert!((found.skill_over_past.unwrap() - (1.0 - stated / past)).abs() < 1e-6);
+    assert!((found.skill_over_even.unwrap() - (1.0 - stated / even)).abs() < 1e-6);
+    assert!(!found.is_too_small());
+    // Who states the past frequency has no skill beyond it.
+    for one in &mut resolved {
+        one.chance = one.past_frequency;
+    }
+    let base = ForecastScore::of(&resolved).unwrap();
+    assert!(base.skill_over_past.unwrap().abs() < 0.001, "{base:?}");
+}
+
+#[test]
+fn the_first_filed_value_answers_a_question() {
+    let then = sheet(test_data::ALL[0], "2023-06-30");
+    for question in forecast_questions(&then, &metrics()).iter().take(5) {
+        let mut later = test_data::ALL[0].sheet.clone();
+        let before = resolve_question(question, &later, then.as_of).unwrap();
+        // A later filing restates the value to the other side of the threshold.
+        let fact = later.facts.get_mut(&question.fact).unwrap();
+        let threshold: Decimal = question.threshold.parse().unwrap();
+        let first = fact.value;
+        fact.value = threshold + (threshold - first);
+        let crate::evidence::FactSource::Filed(filing) = &mut fact.source else { panic!() };
+        filing.restated_from =
+            Some(crate::evidence::OriginalValue { value: first, filed: before.filed });
+        filing.filed = before.filed.plus_days(300);
+        let after = resolve_question(question, &later, then.as_of).unwrap();
+        assert_eq!(
+            (after.happened, &after.value, after.filed),
+            (before.happened, &before.value, before.filed)
+        );
+    }
+}
+
+#[test]
+fn what_a_model_may_have_known_is_kept_out_of_the_headline() {
+    let until = Some(day("2024-06-30"));
+    assert!(is_possibly_known(day("2023-12-31"), until));
+    assert!(!is_possibly_known(day("2024-12-31"), until));
+    assert!(is_possibly_known(day("2099-12-31"), None));
+    let mut forecasts: Vec<ResolvedForecast> =
+        (0..40).map(|n| forecast(&format!("q{n}"), 1_000, 500, true)).collect();
+    for one in &mut forecasts[..30] {
+        one.is_possibly_known = true;
+    }
+    let found = ForecastReport::of(&forecasts);
+    assert_eq!(found.headline.as_ref().unwrap().forecasts, 10);
+    assert!(found.headline.unwrap().is_too_small());
+    assert_eq!(found.possibly_known.unwrap().forecasts, 30);
+    assert_eq!(found.by_member["P1"].forecasts, 10);
+    assert_eq!(found.by_model["a/model"].forecasts, 10);
+}

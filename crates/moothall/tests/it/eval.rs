@@ -1,0 +1,159 @@
+//! Benchmarks of a panel with known answers, end to end, without an API key, a network or an image.
+#![allow(clippy::print_stdout, reason = "prints the measured figures")]
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::world::World;
+
+fn eval(world: &World, more: &[&str]) -> Value {
+    let ran = world.run(&[&["eval", "--json"], more].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    ran.json()
+}
+
+fn number(report: &Value, path: &str) -> f64 {
+    report
+        .pointer(path)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no {path} in {report:#}"))
+}
+
+/// No move of the set is held back by a check, and every control is planted.
+fn check_runs(found: &Value, companies: f64) {
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len() as f64, companies);
+    for run in runs {
+        assert_eq!(run["held_back"], serde_json::json!([]), "{run:#}");
+        assert!(run["best"].is_string(), "{run:#}");
+    }
+    assert_eq!(number(found, "/report/controls/planted"), companies * 5.0);
+    assert_eq!(number(found, "/report/companies"), companies);
+}
+
+#[test]
+fn scripted_judges_are_measured_with_four_companies() {
+    let world = World::new();
+    // Short debates: a debug build needs milliseconds for each call.
+    let found = eval(&world, &["--companies", "4", "--rounds", "1"]);
+    check_runs(&found, 4.0);
+    assert!(number(&found, "/report/best_in_lead") >= 3.0, "{found:#}");
+    assert!(number(&found, "/report/coverage") >= 0.85, "{found:#}");
+    assert_eq!(found["report"]["judges"].as_array().unwrap().len(), 5);
+    assert!(world.run(&["runs", "--json"]).json()["runs"].as_array().unwrap().is_empty());
+    // The same figures in every process, however many companies run in parallel.
+    let one = eval(&world, &["--companies", "1", "--rounds", "1", "--parallel", "1"]);
+    assert_eq!(one["runs"][0], found["runs"][0]);
+    assert_eq!(one["sha256"], found["sha256"]);
+}
+
+#[test]
+fn exact_judges_find_the_planted_order_of_two_companies() {
+    let world = World::new();
+    let found = eval(
+        &world,
+        &["--companies", "2", "--rounds", "1", "--profile", "exact", "--no-allowances"],
+    );
+    check_runs(&found, 2.0);
+    assert!(number(&found, "/report/tau") >= 0.93, "{found:#}");
+    assert_eq!(number(&found, "/report/lead_is_best"), 2.0, "{found:#}");
+    assert_eq!(number(&found, "/report/controls/caught"), 10.0, "{found:#}");
+}
+
+#[test]
+fn a_consultation_uses_the_measured_errors_of_its_models() {
+    let world = World::new();
+    let written = eval(
+        &world,
+        &["--companies", "1", "--rounds", "1", "--panel", "demo", "--write", "judges.toml"],
+    );
+    let text = world.read("judges.toml");
+    assert!(text.contains("models = [\"demo\"]"), "{text}");
+    let consult = |more: &[&str]| {
+        let arguments = [
+            "consult",
+            "HLXI",
+            "--model",
+            "demo",
+            "--rounds",
+            "1",
+            "--isolation",
+            "none",
+            "--yes",
+            "--verdict",
+            "panel",
+            "--json",
+        ];
+        world.run(&[&arguments, more].concat())
+    };
+    let allowances = |report: &Value| report["panel_verdict"]["allowances"].clone();
+    let default = consult(&[]).json();
+    assert_eq!(allowances(&default)["source"], "default");
+    let measured = consult(&["--judges", "judges.toml"]).json();
+    let found = allowances(&measured);
+    assert_eq!(found["shared_error"], written["allowances"]["shared_error"]);
+    let sha256 = found["source"]["measured"].as_str().unwrap();
+    assert_eq!(sha256.len(), 64);
+    // A file in the configuration directory is used without a flag.
+    world.write_config("judges.toml", &text);
+    assert_eq!(allowances(&consult(&[]).json()), found);
+    let other = consult(&["--panel", "demo/other", "--judges", "judges.toml"]);
+    assert_eq!(other.code, Some(2), "{other}");
+    assert!(other.stderr.contains("moothall eval --panel demo/other --write"), "{other}");
+    let off = world.run(&["consult", "HLXI", "--model", "demo", "--judges", "judges.toml"]);
+    assert_eq!(off.code, Some(2), "{off}");
+}
+
+#[test]
+fn unusable_requests_of_a_benchmark_are_refused_with_a_hint() {
+    let world = World::new();
+    world.write("bad.toml", "[judge.one]\ntaste = -1");
+    world.write("unknown.toml", "tastes = 1");
+    for (arguments, expected) in [
+        (vec!["eval", "--profile", "bad.toml"], "errors are 0 to 10"),
+        (vec!["eval", "--profile", "unknown.toml"], "not a valid profile"),
+        (vec!["eval", "--profile", "none.toml"], "cannot read the profile"),
+        (vec!["eval", "--set", "other"], "synthetic-1"),
+        (vec!["eval", "--panel", "anthropic/claude-haiku-5-5"], "API key"),
+        (vec!["consult", "HLXI", "--model", "scripted-judge/judge-1"], "moothall eval"),
+    ] {
+        let ran = world.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains(expected), "{ran}");
+    }
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build; `bash .ci/long eval` runs it"]
+fn forty_companies_meet_every_threshold() {
+    let world = World::new();
+    let started = Instant::now();
+    let found = eval(&world, &[]);
+    let took = started.elapsed();
+    println!("{}", world.run(&["eval", "--companies", "40"]).stdout);
+    println!("40 companies in {:.1} s", took.as_secs_f64());
+    check_runs(&found, 40.0);
+    assert!(took <= Duration::from_secs(120), "{took:?}");
+    assert!(number(&found, "/report/best_in_lead") >= 34.0, "{found:#}");
+    // Planted: taste 0.65, lens 0.3, self-preference 0.4 in a fifth of the moves, card 0.6,
+    // debate 0.56, in units of 9.6 points.
+    let points = 9.6_f64.powi(2);
+    let per_debate = number(&found, "/report/components/per_debate");
+    let taste = 0.65_f64.powi(2) + 0.3_f64.powi(2) + 0.4_f64.powi(2) * 0.16;
+    for (path, planted) in [
+        ("/report/components/between_models", (taste + 0.36 * per_debate) * points),
+        ("/report/components/between_debates", (0.56_f64.powi(2) + 0.36 / 5.0) * points),
+        ("/report/components/between_cards", 0.36 * points),
+        ("/report/components/shared_error", 0.4),
+        ("/report/verbosity", 3.0),
+    ] {
+        let ratio = number(&found, path) / planted;
+        println!("{path}: found / planted {ratio:.3}");
+        assert!((0.75..=1.25).contains(&ratio), "{path} {ratio}");
+    }
+    let exact = eval(&world, &["--profile", "exact", "--no-allowances"]);
+    let (tau, lead) = (number(&exact, "/report/tau"), number(&exact, "/report/lead_is_best"));
+    println!("exact judges: tau {tau:.3}, lead is exactly the best move in {lead} of 40");
+    assert!(tau >= 0.93 && lead >= 38.0, "{tau} {lead}");
+}
