@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests `moothall mcp` with third-party clients: the MCP inspector and the MCP Python client. Covers every era of the protocol over every transport,
+# Tests `moothall mcp` with third-party clients: the MCP inspector, the MCP Python client and Gemini CLI. Covers every era of the protocol over every transport,
 # the schemas by the inspector's strict rules, the calls of the sandbox draft pattern, and a decision in a form of the client.
 #
 #   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER caches the clients
@@ -45,8 +45,23 @@ fail() {
     exit 1
 }
 
+# A real coding agent reads the entry that `moothall connect` wrote, starts the server and lists it.
+mkdir bin "$scratch/.gemini"
+ln -s "$program" bin/moothall
+printf '{\n  // mine\n  "security": { "folderTrust": { "enabled": false } }\n}\n' >"$scratch/.gemini/settings.json"
+cp "$scratch/.gemini/settings.json" before
+gemini() {
+    (cd "$scratch/ws" && PATH="$scratch/bin:$PATH" GEMINI_CLI_NO_RELAUNCH=true "$folder/node_modules/.bin/gemini" mcp list 2>&1)
+}
+PATH="$scratch/bin:$PATH" "$program" connect gemini --yes --hook
+listed=$(gemini)
+grep --quiet 'moothall.*Connected' <<<"$listed" || fail "gemini lists: $listed"
+"$program" connect gemini --remove --yes
+cmp before "$scratch/.gemini/settings.json" || fail "connect --remove left something"
+echo "gemini: connected and removed"
+
 # Over standard streams the inspector starts the server itself.
-expected=17
+expected=19
 for era in legacy auto modern; do
     listed=$(inspect "${serve[@]}" --method tools/list --protocol-era "$era" --strict 2>strict) || { cat strict >&2; fail "strict, $era"; }
     count=$(grep --only-matching '"inputSchema"' <<<"$listed" | wc -l)

@@ -3,6 +3,7 @@
 //! The packages are reproducible: the same binary, repository and `SOURCE_DATE_EPOCH` give the same
 //! bytes. Every package is opened again after it is written, and its binary is compared.
 
+mod agent_packages;
 mod archives;
 mod inspect;
 mod payload;
@@ -64,6 +65,10 @@ pub(crate) enum PackageKind {
     Tarball,
     /// The build context of a container image
     Container,
+    /// For Claude Desktop and other clients that install MCP bundles
+    Mcpb,
+    /// For Claude Code: the plugin directory, with the server and the hook; needs `moothall`
+    ClaudePlugin,
     /// Downloads and verifies a tarball; contains the checksums of all tarballs in `--out`
     InstallScript,
     /// A formula with the checksums of all tarballs in `--out`
@@ -72,7 +77,7 @@ pub(crate) enum PackageKind {
 
 impl PackageKind {
     fn needs_binary(self) -> bool {
-        !matches!(self, Self::InstallScript | Self::Homebrew)
+        !matches!(self, Self::ClaudePlugin | Self::InstallScript | Self::Homebrew)
     }
 
     fn needs_linux(self) -> bool {
@@ -154,6 +159,9 @@ fn write_packages(
             _ if kind == PackageKind::Homebrew => {
                 written.push(release_files::write_formula(options)?);
             }
+            _ if kind == PackageKind::ClaudePlugin => {
+                written.push(agent_packages::write_claude_plugin(options)?);
+            }
             Some(payload) => write_with_binary(options, kind, payload, &mut written)?,
             None => bail!("{kind:?} packages need a binary"),
         }
@@ -180,7 +188,8 @@ fn write_with_binary(
         PackageKind::Container => written.push(archives::write_container(options, payload)?),
         PackageKind::Deb => written.push(system_packages::write_deb(options, payload)?),
         PackageKind::Rpm => written.push(system_packages::write_rpm(options, payload)?),
-        PackageKind::InstallScript | PackageKind::Homebrew => {}
+        PackageKind::Mcpb => written.push(agent_packages::write_mcpb(options, payload)?),
+        PackageKind::ClaudePlugin | PackageKind::InstallScript | PackageKind::Homebrew => {}
     }
     Ok(())
 }
@@ -200,6 +209,8 @@ fn check_package(
             bail!("{} contains another binary than the one given", package.name);
         }
     }
+    agent_packages::check(package.kind, &path)
+        .with_context(|| format!("{} is not valid", package.name))?;
     let bytes = usize::try_from(fs_err::metadata(&path)?.len())?;
     let is_in_registry = matches!(package.kind, PackageKind::Wheel | PackageKind::Npm);
     if is_in_registry && bytes > MAX_REGISTRY_BYTES {

@@ -22,11 +22,13 @@ fn root() -> PathBuf {
 }
 
 /// Kinds that need no tool of a distribution.
-const PLAIN_KINDS: [PackageKind; 6] = [
+const PLAIN_KINDS: [PackageKind; 8] = [
     PackageKind::Wheel,
     PackageKind::Npm,
     PackageKind::Tarball,
     PackageKind::Container,
+    PackageKind::Mcpb,
+    PackageKind::ClaudePlugin,
     PackageKind::InstallScript,
     PackageKind::Homebrew,
 ];
@@ -112,6 +114,15 @@ fn packages_contain_what_their_installers_expect() {
         let name = name.unwrap();
         assert!(record.contains(&format!("{name},")), "{name} is not in RECORD");
     }
+
+    let plugin = tar_names(&out.join(format!("moothall-claude-plugin-{VERSION}.tar.gz")));
+    for file in [".claude-plugin/plugin.json", ".mcp.json", "hooks/hooks.json"] {
+        assert!(plugin.contains(&format!("moothall-claude-plugin/{file}")), "{plugin:?}");
+    }
+    let bundle = names.iter().find(|name| name.ends_with(".mcpb")).unwrap();
+    let bundle = zip::ZipArchive::new(fs_err::File::open(out.join(bundle)).unwrap()).unwrap();
+    let bundled: Vec<_> = bundle.file_names().map(|name| name.unwrap().into_owned()).collect();
+    assert_eq!(bundled[..2], ["manifest.json", "server/moothall"]);
 
     let script = fs_err::read_to_string(out.join("install.sh")).unwrap();
     let sum = sha256(&fs_err::read(out.join(format!("{tarball}.tar.gz"))).unwrap());

@@ -140,7 +140,11 @@ impl DraftGate {
                 let (_, text) = store.read(worker, draft.id)?;
                 Ok(IpcResponse::done(&DraftWriteOut::of(&draft, &text, Some(clean))))
             }
-            ToolName::SandboxRun | ToolName::Facts | ToolName::Check => Ok(IpcResponse::Broken {
+            ToolName::SandboxRun
+            | ToolName::Facts
+            | ToolName::Check
+            | ToolName::Consult
+            | ToolName::RunStatus => Ok(IpcResponse::Broken {
                 words: "the gate process does not run programs".to_owned(),
             }),
         }

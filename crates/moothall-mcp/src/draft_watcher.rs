@@ -78,15 +78,65 @@ pub(crate) async fn wait(
     Ok(now)
 }
 
+/// Starts a consultation or reads its status, then polls it until it ends, the time is up or the
+/// caller cancels. Progress is counted in model calls.
+pub(crate) async fn wait_for_run(
+    runner: &IpcClient,
+    request: &IpcRequest,
+    wait_s: u64,
+    context: &RequestContext<RoleServer>,
+) -> Result<IpcResponse, IpcError> {
+    let until = Instant::now() + Duration::from_secs(wait_s.min(MAX_WAIT_S));
+    // Starting a run reads filings and checks sandboxes first.
+    let mut now = with_progress(runner.ask(request), context).await?;
+    let mut reported = None;
+    while let Some((run_id, done, total)) = running(&now)
+        && Instant::now() < until
+    {
+        if reported != Some(done) {
+            reported = Some(done);
+            let message = format!("{done} of about {total} model calls");
+            notify(context, done as f64, Some(total as f64), Some(message)).await;
+        }
+        tokio::select! {
+            () = context.ct.cancelled() => break,
+            () = tokio::time::sleep(SUBSCRIPTION_POLL_INTERVAL) => {}
+        }
+        let arguments = Map::from_iter([("run_id".to_owned(), run_id.into())]);
+        let status = IpcRequest::Call { tool: ToolName::RunStatus, arguments, client: None };
+        now = runner.ask(&status).await?;
+    }
+    Ok(now)
+}
+
+/// The id of a run that has not ended, with its finished and expected calls.
+fn running(answer: &IpcResponse) -> Option<(String, u64, u64)> {
+    let IpcResponse::Done { result, .. } = answer else { return None };
+    let count = |name: &str| result.get(name).and_then(Value::as_u64);
+    let run_id = result.get("run_id")?.as_str()?.to_owned();
+    (result.get("state")? == "running").then_some(())?;
+    Some((run_id, count("calls_done")?, count("calls_expected")?))
+}
+
 /// Sends a progress notification if the caller asked for it.
 pub(crate) async fn send_progress(
     context: &RequestContext<RoleServer>,
     elapsed: Duration,
     of_s: u64,
 ) {
+    notify(context, elapsed.as_secs_f64(), (of_s > 0).then_some(of_s as f64), None).await;
+}
+
+async fn notify(
+    context: &RequestContext<RoleServer>,
+    done: f64,
+    total: Option<f64>,
+    message: Option<String>,
+) {
     let Some(token) = context.meta.get_progress_token() else { return };
-    let mut progress = ProgressNotificationParam::new(token, elapsed.as_secs_f64());
-    progress.total = (of_s > 0).then_some(of_s as f64);
+    let mut progress = ProgressNotificationParam::new(token, done);
+    progress.total = total;
+    progress.message = message;
     // A failed notification means that the caller is gone.
     let _ = context.peer.notify_progress(progress).await;
 }

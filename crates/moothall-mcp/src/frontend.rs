@@ -109,6 +109,10 @@ impl McpFrontend {
         let wait_s = arguments.get("wait_s").and_then(Value::as_u64).unwrap_or(0);
         let request = IpcRequest::Call { tool, arguments, client: client_of(context) };
         match (&self.runner, tool) {
+            (Some(runner), ToolName::Consult | ToolName::RunStatus) => {
+                let Ok(_waits) = self.waiting.try_acquire() else { return Ok(too_many_waiting()) };
+                draft_watcher::wait_for_run(runner, &request, wait_s, context).await
+            }
             (Some(runner), tool) if tool.is_run() => {
                 draft_watcher::with_progress(runner.ask(&request), context).await
             }

@@ -21,8 +21,8 @@ mod ipc;
 mod tools;
 
 pub use self::command_schemas::{
-    CheckTextOut, CheckTextToolArgs, ClaimOut, FactsOut, FactsToolArgs, SandboxRunOut,
-    SandboxRunToolArgs,
+    CheckTextOut, CheckTextToolArgs, ClaimOut, ConsultToolArgs, FactsOut, FactsToolArgs,
+    RunStatusOut, RunStatusToolArgs, SandboxRunOut, SandboxRunToolArgs,
 };
 pub use self::draft_tools::{DraftGate, DraftGateSettings};
 pub use self::frontend::{McpFrontend, serve_streams};

@@ -42,6 +42,10 @@ pub enum ToolName {
     Facts,
     /// Compare a text with a company's filings.
     Check,
+    /// Start a consultation about a company.
+    Consult,
+    /// Get the progress or the memo of a consultation.
+    RunStatus,
 }
 
 /// The set of offered tools.
@@ -74,6 +78,8 @@ enum ToolBehavior {
     Applies,
     Withdraws,
     Runs,
+    /// Starts a run that spends money.
+    Starts,
 }
 
 impl ToolName {
@@ -89,7 +95,8 @@ impl ToolName {
         Self::DraftDiscard,
         Self::DraftRebase,
     ];
-    const RUN: [Self; 3] = [Self::SandboxRun, Self::Facts, Self::Check];
+    const RUN: [Self; 5] =
+        [Self::SandboxRun, Self::Facts, Self::Check, Self::Consult, Self::RunStatus];
 
     /// Finds a tool of this set by name. Both names are accepted, whichever are listed.
     pub fn find(name: &str, set: ToolSet) -> Option<Self> {
@@ -125,6 +132,8 @@ impl ToolName {
             Self::SandboxRun => "sandbox_run",
             Self::Facts => "facts",
             Self::Check => "check",
+            Self::Consult => "consult",
+            Self::RunStatus => "run_status",
         }
     }
 
@@ -255,6 +264,26 @@ impl ToolName {
                     ToolBehavior::Runs,
                 )
             }
+            Self::Consult => {
+                tool::<command_schemas::ConsultToolArgs, command_schemas::RunStatusOut>(
+                    self,
+                    "Start a consultation",
+                    "Let a committee of models propose strategic moves for a listed company, debate \
+                 and score them, and write a memo. A full consultation takes from minutes to an hour \
+                 and may cost money, within the limit the user set. Returns a run_id without waiting; with \
+                 `wait_s`, waits for the end. Call run_status for the progress and the memo.",
+                    ToolBehavior::Starts,
+                )
+            }
+            Self::RunStatus => {
+                tool::<command_schemas::RunStatusToolArgs, command_schemas::RunStatusOut>(
+                    self,
+                    "Get the status of a consultation",
+                    "Get the progress of a consultation that you started, and its memo when it is \
+                 finished. With `wait_s`, returns when it ends, or after this many seconds.",
+                    ToolBehavior::Reads,
+                )
+            }
         }
     }
 }
@@ -306,6 +335,7 @@ fn tool<I: JsonSchema, O: JsonSchema>(
         ToolBehavior::Applies => (false, true, false, false),
         ToolBehavior::Withdraws => (false, true, true, false),
         ToolBehavior::Runs => (true, false, true, true),
+        ToolBehavior::Starts => (false, false, false, true),
     };
     let annotations = ToolAnnotations::with_title(title)
         .read_only(reads)

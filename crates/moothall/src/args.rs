@@ -5,6 +5,7 @@ mod backup;
 mod calls;
 mod cluster;
 mod committee;
+mod connect;
 mod consult;
 mod demo;
 mod diff;
@@ -43,6 +44,7 @@ pub(crate) use self::cluster::{
     ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
+pub(crate) use self::connect::{AgentClient, ConnectArgs, HookArgs};
 pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::diff::DiffArgs;
@@ -210,6 +212,10 @@ pub(crate) enum CliCommand {
     Audit(AuditArgs),
     /// Serve tools for drafting file changes to agents, over the Model Context Protocol
     Mcp(McpArgs),
+    /// Add Moothall to Claude Code, Codex, Gemini CLI, Cursor, opencode or Zed
+    Connect(ConnectArgs),
+    /// Check an agent's edit before it is made; agents call it after `moothall connect --hook`
+    Hook(HookArgs),
     /// Ask a model one question through the model gateway
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether an API key is set

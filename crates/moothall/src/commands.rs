@@ -11,6 +11,7 @@ mod check;
 mod cluster;
 pub(crate) mod committee;
 mod config;
+mod connect;
 mod consult;
 mod demo;
 mod diff;
@@ -24,6 +25,7 @@ mod exec;
 mod facts;
 mod failure;
 mod gate;
+mod hook;
 mod image;
 mod init;
 mod key;
@@ -106,6 +108,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Audit(args) => audit::run(&global, &args),
         CliCommand::Mcp(args) => mcp::run(&global, &args),
         CliCommand::McpPart(args) => mcp::run_part(&global, &args),
+        CliCommand::Connect(args) => connect::run(&global, &args),
+        CliCommand::Hook(args) => hook::run(&global, &args),
         CliCommand::Ask(args) => ask::run(&global, &args),
         CliCommand::Models(args) => models::run(&global, &args),
         CliCommand::Verify(args) => verify::run(&global, &args),

@@ -1,7 +1,8 @@
 //! Reads and writes the files and pipes of commands.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use moothall_core::RunId;
@@ -76,6 +77,91 @@ pub(crate) fn read_text(
         return Err(CliError::usage(message));
     }
     Ok(text)
+}
+
+/// Reads a text file; a missing one is empty.
+pub(crate) fn read_or_empty(file: &Path) -> io::Result<String> {
+    match fs_err::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read,
+    }
+}
+
+/// Who can read a file that does not exist yet. An existing file keeps its permissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewFileMode {
+    /// Only the user.
+    Private,
+    /// Everyone that the umask allows.
+    Shared,
+}
+
+/// Replaces the content of a file atomically, unless it has changed since `before` was read. A
+/// symbolic link is kept, and the file that it leads to is replaced.
+pub(crate) fn replace_text(
+    file: &Path,
+    before: &str,
+    after: &str,
+    mode: NewFileMode,
+) -> io::Result<()> {
+    let target = match fs_err::canonicalize(file) {
+        Ok(target) => target,
+        Err(_) => std::path::absolute(file)?,
+    };
+    let folder = target.parent().map_or_else(PathBuf::new, Path::to_owned);
+    fs_err::create_dir_all(&folder)?;
+    if read_or_empty(&target)? != before {
+        return Err(io::Error::other("the file was changed in the meantime"));
+    }
+    let mut builder = tempfile::Builder::new();
+    if mode == NewFileMode::Shared {
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut fresh = builder.tempfile_in(&folder)?;
+    if let Ok(there) = fs_err::metadata(&target) {
+        fresh.as_file().set_permissions(there.permissions())?;
+    }
+    fresh.write_all(after.as_bytes())?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(&target).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removed (`-`) and added (`+`) lines in file order.
+pub(crate) fn line_difference(before: &str, after: &str) -> Vec<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let count_equal = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    // Edits are small and files may be large, so only the part between equal ends is compared.
+    let first = count_equal(&mut old.iter().zip(&new));
+    let last = count_equal(&mut old[first..].iter().rev().zip(new[first..].iter().rev()));
+    let (old, new) = (&old[first..old.len() - last], &new[first..new.len() - last]);
+    // Length of the longest common subsequence from each pair of lines on.
+    let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
+    for (one, line) in old.iter().enumerate().rev() {
+        for (other, with) in new.iter().enumerate().rev() {
+            common[one][other] = match line == with {
+                true => common[one + 1][other + 1] + 1,
+                false => common[one + 1][other].max(common[one][other + 1]),
+            };
+        }
+    }
+    let (mut one, mut other, mut lines) = (0, 0, Vec::new());
+    while one < old.len() || other < new.len() {
+        if one < old.len() && other < new.len() && old[one] == new[other] {
+            (one, other) = (one + 1, other + 1);
+        } else if other == new.len()
+            || (one < old.len() && common[one + 1][other] >= common[one][other + 1])
+        {
+            lines.push(format!("- {}", old[one]));
+            one += 1;
+        } else {
+            lines.push(format!("+ {}", new[other]));
+            other += 1;
+        }
+    }
+    lines
 }
 
 /// Reads a JSON schema, named after its file.

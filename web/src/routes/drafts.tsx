@@ -76,7 +76,7 @@ export default function Drafts() {
         <div className="runs">
           <Empty title="No workspace is configured">
             Start the server with <code>moothall serve --workspace DIR</code> to review drafts of the files in that
-            directory. <code>moothall draft --help</code> explains how agents create them.
+            directory, and connect an agent with <code>moothall connect</code>.
           </Empty>
         </div>
       )}
@@ -92,9 +92,13 @@ export default function Drafts() {
               )
             }
           >
-            {shown === "all"
-              ? "Drafts appear here when an agent requests one."
-              : "New drafts appear here automatically."}
+            {shown === "all" ? (
+              <>
+                Drafts appear here when an agent requests one. <code>moothall connect</code> connects an agent.
+              </>
+            ) : (
+              "New drafts appear here automatically."
+            )}
           </Empty>
         </div>
       )}

@@ -14,7 +14,7 @@ use super::payload::{PackageFile, PackagePayload, install_marker};
 use super::platform::npm_packages;
 use super::{PackageKind, PackageOptions, SUMMARY, VERSION, WrittenPackage};
 
-const LICENSE: &str = "MIT OR Apache-2.0";
+pub(crate) const LICENSE: &str = "MIT OR Apache-2.0";
 
 /// The wheel of the program, and one of the PDF program if it was given. The second one is separate
 /// because both together exceed the size limit; `moothall[pdf]` installs it.
@@ -116,7 +116,7 @@ fn base64_url(bytes: &[u8]) -> String {
 }
 
 /// Entries keep their order: the metadata of a wheel belongs at its end.
-fn zip_archive(files: &[PackageFile]) -> Result<Vec<u8>> {
+pub(crate) fn zip_archive(files: &[PackageFile]) -> Result<Vec<u8>> {
     let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for file in files {
         // The default time is the first day of 1980, the same in every build.
@@ -226,16 +226,20 @@ pub(crate) fn write_container(
     Ok(WrittenPackage { name, kind: PackageKind::Container, has_binary: true })
 }
 
-fn below(folder: &str, files: Vec<PackageFile>) -> Vec<PackageFile> {
+pub(crate) fn below(folder: &str, files: Vec<PackageFile>) -> Vec<PackageFile> {
     files.into_iter().map(|file| file.below(folder)).collect()
 }
 
-fn json_file(path: &str, value: &Value) -> Result<PackageFile> {
+pub(crate) fn json_file(path: &str, value: &Value) -> Result<PackageFile> {
     Ok(PackageFile::new(path, serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// Writes a compressed tar archive with sorted entries, one time and one owner.
-fn write_tar(options: &PackageOptions<'_>, name: &str, mut files: Vec<PackageFile>) -> Result<()> {
+pub(crate) fn write_tar(
+    options: &PackageOptions<'_>,
+    name: &str,
+    mut files: Vec<PackageFile>,
+) -> Result<()> {
     files.sort_by(|one, other| one.path.cmp(&other.path));
     // The header of gzip has neither a time nor a file name.
     let gzip = GzBuilder::new().write(Vec::new(), Compression::best());

@@ -11,7 +11,8 @@ use super::PackageKind;
 
 pub(crate) fn binary_of(kind: PackageKind, path: &Path) -> Result<Vec<u8>> {
     match kind {
-        PackageKind::Wheel => from_zip(path),
+        PackageKind::Wheel => from_zip(path, ".data/scripts/moothall"),
+        PackageKind::Mcpb => from_zip(path, "server/moothall"),
         PackageKind::Npm | PackageKind::Tarball | PackageKind::Container => {
             from_tar(GzDecoder::new(fs_err::File::open(path)?))
         }
@@ -23,15 +24,17 @@ pub(crate) fn binary_of(kind: PackageKind, path: &Path) -> Result<Vec<u8>> {
             from_tar(list.stdout.as_slice())
         }
         PackageKind::Rpm => from_rpm(path),
-        PackageKind::InstallScript | PackageKind::Homebrew => bail!("it contains no binary"),
+        PackageKind::ClaudePlugin | PackageKind::InstallScript | PackageKind::Homebrew => {
+            bail!("it contains no binary")
+        }
     }
 }
 
-fn from_zip(path: &Path) -> Result<Vec<u8>> {
+fn from_zip(path: &Path, ending: &str) -> Result<Vec<u8>> {
     let mut archive = zip::ZipArchive::new(fs_err::File::open(path)?)?;
     let names: Vec<String> =
         archive.file_names().map(|name| Ok(name?.into_owned())).collect::<Result<_>>()?;
-    let name = names.iter().find(|name| name.ends_with(".data/scripts/moothall"));
+    let name = names.iter().find(|name| name.ends_with(ending));
     let mut entry = archive.by_name(name.context("no script `moothall`")?)?;
     if entry.unix_mode().is_none_or(|mode| mode & 0o111 == 0) {
         bail!("the script `moothall` is not executable");

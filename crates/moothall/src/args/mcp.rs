@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use moothall_core::MicroUsd;
 
 use super::HandoffFlags;
 
@@ -30,12 +31,16 @@ pub(crate) struct McpArgs {
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) view: HandoffFlags,
-    /// Select the tools: `drafts`, or `all` to add `sandbox_run`, `facts` and `check`
+    /// Select the tools: `drafts`, or `all` to add `sandbox_run`, `facts`, `check` and `consult`
     #[arg(long, value_enum, value_name = "SET", default_value_t = ToolsArg::Drafts)]
     pub(crate) tools: ToolsArg,
     /// Select the tool names: `draft_request`, `ollama_request_draft`, or both
     #[arg(long, value_enum, value_name = "NAMES", default_value_t = ToolNamesArg::Neutral)]
     pub(crate) tool_names: ToolNamesArg,
+    /// Limit what all consultations of the agent may cost together, in dollars [default: 0, which
+    /// allows free models only]
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<MicroUsd>,
     /// Serve HTTP on this loopback address instead of standard input and output
     #[arg(long, value_name = "ADDR", conflicts_with = "socket")]
     pub(crate) http: Option<SocketAddr>,
@@ -85,6 +90,8 @@ pub(crate) struct McpPartArgs {
     pub(crate) view: HandoffFlags,
     #[arg(long)]
     pub(crate) review_url: Option<String>,
+    #[arg(long)]
+    pub(crate) budget: Option<MicroUsd>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

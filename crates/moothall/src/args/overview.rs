@@ -25,8 +25,8 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup { heading: "Programs", common: &["run", "exec", "ask"], rare: &[] },
     CommandGroup {
         heading: "Agents and drafts",
-        common: &["gate", "mcp", "edit", "review", "draft", "policy", "audit"],
-        rare: &[],
+        common: &["gate", "connect", "mcp", "edit", "review", "draft", "policy", "audit"],
+        rare: &["hook"],
     },
     CommandGroup {
         heading: "Runs",

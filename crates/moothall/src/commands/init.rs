@@ -3,8 +3,7 @@
 mod config_edit;
 
 use std::ffi::OsStr;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
@@ -23,6 +22,7 @@ use crate::args::{Cli, GlobalArgs, InitArgs};
 use crate::config::{Config, FILE_NAME};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
+use crate::files::{self, NewFileMode};
 use crate::keys::{self, KeyStorageChoice};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 use crate::work_progress::WorkProgress;
@@ -416,7 +416,7 @@ async fn write(
     };
     let after = config_edit::with(before, answers).map_err(|error| unusable(error.into()))?;
     toml::from_str::<Config>(&after).map_err(|error| unusable(error.into()))?;
-    let lines = config_edit::difference(before, &after);
+    let lines = files::line_difference(before, &after);
     if lines.is_empty() {
         show_text(&format!("\n{} is unchanged.\n", file.display()));
         return Ok(());
@@ -432,44 +432,14 @@ async fn write(
         show_text("Nothing was written.\n");
         return Ok(());
     }
-    replace(file, before, &after).map_err(|error| {
+    files::replace_text(file, before, &after, NewFileMode::Private).map_err(|error| {
         CliError::failed(format!("cannot write {}", file.display())).with_source(error)
     })
 }
 
-/// Writes to a temporary file and renames it, so the file is never incomplete.
-fn replace(file: &Path, before: &str, after: &str) -> io::Result<()> {
-    let target = match fs_err::canonicalize(file) {
-        // Symbolic links are kept.
-        Ok(target) => target,
-        Err(_) => std::path::absolute(file)?,
-    };
-    let folder = target.parent().map_or_else(PathBuf::new, Path::to_owned);
-    fs_err::create_dir_all(&folder)?;
-    // The file may have changed while the user answered questions.
-    if read_text(&target)? != before {
-        return Err(io::Error::other("the file was changed in the meantime"));
-    }
-    let mut fresh = tempfile::NamedTempFile::new_in(&folder)?;
-    if let Ok(there) = fs_err::metadata(&target) {
-        fresh.as_file().set_permissions(there.permissions())?;
-    }
-    fresh.write_all(after.as_bytes())?;
-    fresh.as_file().sync_all()?;
-    fresh.persist(&target).map_err(|error| error.error)?;
-    Ok(())
-}
-
 fn read(file: &Path) -> Result<String, CliError> {
-    read_text(file)
+    files::read_or_empty(file)
         .map_err(|error| CliError::usage("cannot read the configuration").with_source(error))
-}
-
-fn read_text(file: &Path) -> io::Result<String> {
-    match fs_err::read_to_string(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        read => read,
-    }
 }
 
 /// Runs the command that the user would type.

@@ -3,6 +3,7 @@
 //! The gate and the runner start first and have full access. Then this process confines itself, and
 //! only then accepts input.
 
+mod consultations;
 mod runner;
 mod transport;
 
@@ -120,7 +121,8 @@ pub(crate) fn run_part(global: &GlobalArgs, args: &McpPartArgs) -> anyhow::Resul
         McpPart::Runner => {
             let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
             logging::start(&loaded.resolved.config.log, global.verbose);
-            let runner = runner::CommandRunner::new(global, runtime.handle().clone())?;
+            let budget = args.budget.unwrap_or_default();
+            let runner = runner::CommandRunner::new(global, runtime.handle().clone(), budget)?;
             let answer = |ask: IpcRequest| tool_span(&ask).in_scope(|| runner.answer(ask));
             answer_all(stream, RUNNER_CONCURRENCY, answer, || {})
         }
@@ -168,6 +170,9 @@ fn start(
     };
     if let Some(url) = &args.review_url {
         command.arg("--review-url").arg(url);
+    }
+    if let Some(budget) = args.budget {
+        command.arg("--budget").arg(budget.decimal());
     }
     if let Some(config) = &global.config {
         command.arg("--config").arg(config);

@@ -10,6 +10,7 @@ mod certificates;
 mod chaos;
 mod committee;
 mod config;
+mod connect;
 mod consult;
 mod costs;
 mod deleting;

@@ -123,7 +123,10 @@ fn mcp_tool_names_follow_the_flags() {
         ["ollama_request_draft", "ollama_read_draft", "ollama_write_draft", "draft_edit"]
     );
     assert_eq!(names(&["--tool-names", "both"]).len(), 14);
-    assert_eq!(names(&["--tools", "all"])[10..], ["sandbox_run", "facts", "check"]);
+    assert_eq!(
+        names(&["--tools", "all"])[10..],
+        ["sandbox_run", "facts", "check", "consult", "run_status"]
+    );
 }
 
 /// 94, and 1 to 12 where the message reaches a model.
@@ -519,4 +522,60 @@ fn mcp_facts_and_checks_run_in_the_unconfined_process() {
     // An agent's argument is never parsed as a flag.
     let words = client.refuses("facts", &json!({ "ticker": "--csv" }));
     assert!(words.contains("ticker"), "{words}");
+}
+
+#[test]
+fn an_agent_starts_a_consultation_and_gets_progress_and_the_memo() {
+    for era in ERAS {
+        let world = World::new();
+        fs_err::create_dir(world.path("ws")).unwrap();
+        world.write_config("moothall.toml", "model = \"demo\"\n");
+        let mut client = Client::start(&world, era, NOTHING, &["--tools", "all"]);
+        let started = client.does("consult", &json!({ "ticker": "HLXI", "moves": 5, "rounds": 1 }));
+        assert!(started["calls_expected"].as_u64().unwrap() > 10, "{started}");
+        let params = json!({
+            "name": "consult",
+            "arguments": { "ticker": "HLXI", "moves": 5, "rounds": 1, "wait_s": 300 },
+            "_meta": { "progressToken": "p1" },
+        });
+        let answer = client.request("tools/call", params);
+        let progress = |message: &Value| {
+            message["method"] == "notifications/progress"
+                && message["params"]["progressToken"] == "p1"
+                && message["params"]["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(" model calls"))
+        };
+        assert!(client.notified.iter().any(progress), "{:?}", client.notified);
+        let status = &answer["result"]["structuredContent"];
+        assert_eq!(status["state"], "finished", "{answer}");
+        assert!(status["memo"].as_str().unwrap().starts_with("# "), "{status}");
+        assert_eq!(status["spent_usd"], "$0.00", "{status}");
+        let waited = json!({ "run_id": started["run_id"], "wait_s": 300 });
+        assert_eq!(client.does("run_status", &waited)["state"], "finished");
+        let runs = world.run(&["runs", "--json"]).json();
+        assert_eq!(runs["runs"].as_array().unwrap().len(), 2, "{runs}");
+        let unknown = client
+            .refuses("run_status", &json!({ "run_id": "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c" }));
+        assert!(unknown.contains("unknown run"), "{unknown}");
+    }
+}
+
+#[test]
+fn a_consultation_that_costs_money_needs_a_budget_of_the_user() {
+    let mut world = World::new();
+    fs_err::create_dir(world.path("ws")).unwrap();
+    world.set("OPENAI_API_KEY", "sk-not-used");
+    world.write_config("moothall.toml", "model = \"openai/gpt-5-mini\"\n");
+    let arguments = json!({ "ticker": "HLXI", "moves": 5, "rounds": 1 });
+    let mut client = Client::start(&world, Era::Modern, NOTHING, &["--tools", "all"]);
+    let words = client.refuses("consult", &arguments);
+    assert!(words.contains("agents may spend only $0.00 more"), "{words}");
+    assert!(words.contains("moothall mcp --budget USD"), "{words}");
+    // A budget in the call cannot exceed the one of the user.
+    let flags = ["--tools", "all", "--budget", "0.50"];
+    let mut client = Client::start(&world, Era::Modern, NOTHING, &flags);
+    let words = client.refuses("consult", &json!({ "ticker": "HLXI", "budget_usd": "0.51" }));
+    assert!(words.contains("may cost $0.51, but agents may spend only $0.50 more"), "{words}");
+    assert_eq!(world.run(&["runs", "--json"]).json()["runs"], json!([]));
 }

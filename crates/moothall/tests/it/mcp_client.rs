@@ -95,11 +95,14 @@ impl Client {
     pub(crate) fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         if self.era == Era::Modern {
-            params["_meta"] = json!({
+            let meta = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
                 "io.modelcontextprotocol/clientCapabilities": self.capabilities,
             });
+            for (key, value) in meta.as_object().unwrap() {
+                params["_meta"][key] = value.clone();
+            }
         }
         let message =
             json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });

@@ -78,36 +78,6 @@ fn set(table: &mut dyn TableLike, key: &str, text: &str) {
     }
 }
 
-/// Removed (`-`) and added (`+`) lines in file order.
-pub(crate) fn difference(before: &str, after: &str) -> Vec<String> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    // Length of the longest common subsequence from each pair of lines on.
-    let mut common = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
-    for (one, line) in old.iter().enumerate().rev() {
-        for (other, with) in new.iter().enumerate().rev() {
-            common[one][other] = match line == with {
-                true => common[one + 1][other + 1] + 1,
-                false => common[one + 1][other].max(common[one][other + 1]),
-            };
-        }
-    }
-    let (mut one, mut other, mut lines) = (0, 0, Vec::new());
-    while one < old.len() || other < new.len() {
-        if one < old.len() && other < new.len() && old[one] == new[other] {
-            (one, other) = (one + 1, other + 1);
-        } else if other == new.len()
-            || (one < old.len() && common[one + 1][other] >= common[one][other + 1])
-        {
-            lines.push(format!("- {}", old[one]));
-            one += 1;
-        } else {
-            lines.push(format!("+ {}", new[other]));
-            other += 1;
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 #[path = "config_edit_tests.rs"]
 mod tests;

@@ -16,7 +16,7 @@ fn answers() -> InitAnswers {
 fn check(before: &str, answers: &InitAnswers, after: &str, lines: &[&str]) {
     let written = with(before, answers).unwrap();
     assert_eq!(written, after);
-    assert_eq!(difference(before, &written), lines);
+    assert_eq!(crate::files::line_difference(before, &written), lines);
     toml::from_str::<crate::config::Config>(&written).unwrap();
 }
 

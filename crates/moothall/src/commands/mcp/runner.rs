@@ -7,15 +7,17 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use moothall_core::MicroUsd;
 use moothall_core::sandbox::{ExecuteRequest, ExecutionExit, InvalidGuestPath};
 use moothall_mcp::{
     CheckTextOut, CheckTextToolArgs, FactsOut, FactsToolArgs, IpcRequest, IpcResponse,
-    SandboxRunOut, SandboxRunToolArgs, ToolName,
+    RunStatusOut, SandboxRunOut, SandboxRunToolArgs, ToolName,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
+use super::consultations::AgentConsultations;
 use crate::args::GlobalArgs;
 use crate::error::CliError;
 use crate::{config, isolation};
@@ -40,6 +42,7 @@ pub(crate) struct CommandRunner {
     program: PathBuf,
     config: Option<PathBuf>,
     starts: Mutex<VecDeque<Instant>>,
+    consultations: AgentConsultations,
 }
 
 struct CommandOutput {
@@ -48,17 +51,30 @@ struct CommandOutput {
 }
 
 impl CommandRunner {
-    pub(crate) fn new(global: &GlobalArgs, runtime: Handle) -> Result<Self, CliError> {
+    /// `budget` limits the cost of all consultations together.
+    pub(crate) fn new(
+        global: &GlobalArgs,
+        runtime: Handle,
+        budget: MicroUsd,
+    ) -> Result<Self, CliError> {
         let program = std::env::current_exe().map_err(|error| {
             CliError::failed("cannot find the moothall executable").with_source(error)
         })?;
-        Ok(Self { runtime, program, config: global.config.clone(), starts: Mutex::default() })
+        let config = global.config.clone();
+        let consultations = AgentConsultations::new(program.clone(), config.clone(), budget);
+        Ok(Self { runtime, program, config, starts: Mutex::default(), consultations })
     }
 
     pub(crate) fn answer(&self, ask: IpcRequest) -> IpcResponse {
         let IpcRequest::Call { tool, arguments, .. } = ask else {
             return IpcResponse::Broken { words: "the runner has no draft tools".to_owned() };
         };
+        if tool == ToolName::RunStatus {
+            // Reading is not limited: a waiting call polls.
+            return read(Value::Object(arguments)).map_or_else(refusal, |args| {
+                answer_of(self.runtime.block_on(self.consultations.status(&args)))
+            });
+        }
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         if !try_start(&mut starts, Instant::now()) {
             let words = format!("too many commands per hour (limit: {MAX_COMMANDS_PER_HOUR})");
@@ -71,9 +87,12 @@ impl CommandRunner {
             ToolName::SandboxRun => read(arguments).and_then(|args| self.sandbox_run(&args)),
             ToolName::Facts => read(arguments).and_then(|args| self.facts(&args)),
             ToolName::Check => read(arguments).and_then(|args| self.check(&args)),
+            ToolName::Consult => read(arguments).map(|args| {
+                answer_of(self.runtime.block_on(Box::pin(self.consultations.start(args))))
+            }),
             _ => Err("the runner has no draft tools".to_owned()),
         };
-        answered.unwrap_or_else(|words| IpcResponse::Refused { words, hint: None })
+        answered.unwrap_or_else(refusal)
     }
 
     /// Runs in this process, which keeps a sandbox ready.
@@ -149,6 +168,17 @@ impl CommandRunner {
             command.arg("--config").arg(config);
         }
         command
+    }
+}
+
+fn refusal(words: String) -> IpcResponse {
+    IpcResponse::Refused { words, hint: None }
+}
+
+fn answer_of(result: Result<RunStatusOut, CliError>) -> IpcResponse {
+    match result {
+        Ok(status) => IpcResponse::done(&status),
+        Err(error) => IpcResponse::Refused { words: error.full_message(), hint: error.hint },
     }
 }
 
