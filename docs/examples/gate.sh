@@ -51,7 +51,9 @@ rm -r .moothall
 # A hook that judges every commit, and none afterwards.
 run 0 gate install
 says 'installed' "$out"
-PATH="$(dirname "$program"):$PATH"
+mkdir ../bin
+ln -s "$program" ../bin/moothall
+PATH="$scratch/work/bin:$PATH"
 printf 'all: test\n' >Makefile
 if git commit --quiet --all --message blocked; then fail "the hook did not block a protected file"; fi
 printf 'import sys\n' >watchdog.py

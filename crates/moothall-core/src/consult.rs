@@ -20,6 +20,7 @@ pub mod demonstration;
 mod do_nothing;
 mod dossier;
 mod estimate;
+mod forecasting;
 mod fork;
 mod ids;
 mod input;
@@ -59,6 +60,7 @@ pub use self::committee::Committee;
 pub use self::do_nothing::DO_NOTHING_ID;
 pub use self::dossier::dossier_tokens;
 pub use self::estimate::{ConsultEstimate, RoleEstimate, calls, estimate};
+pub use self::forecasting::ForecastRecord;
 pub use self::fork::{
     Fork, ForkChange, ForkFault, ForkParent, ForkPoint, ForkRequest, fork, fork_changes,
     inherited_sha256, other_than_parent,

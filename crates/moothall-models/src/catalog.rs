@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use moothall_core::evidence::CalendarDay;
 use moothall_core::model::ModelName;
 use reqwest::Url;
 
@@ -189,6 +190,11 @@ impl Catalog {
     pub fn models_of(&self, provider: &str) -> Vec<ModelCard> {
         let names = self.models.keys().filter_map(|name| name.parse::<ModelName>().ok());
         names.filter(|model| model.provider() == provider).map(|model| self.card(&model)).collect()
+    }
+
+    /// The last day that a model's training data covers, if the catalog states it.
+    pub fn knowledge_until(&self, model: &ModelName) -> Option<CalendarDay> {
+        self.models.get(&model.to_string())?.knowledge_until
     }
 
     /// The card of a model. Unlisted models get conservative defaults and no price.

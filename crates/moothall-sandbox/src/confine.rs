@@ -180,6 +180,34 @@ fn filter_calls() -> Result<(), SandboxError> {
     apply_filter(&deny_x32_filter()).map_err(|error| cannot(&error))
 }
 
+/// Denies a coding agent the few system calls that reach beyond its namespaces: typing into the
+/// user's terminal, and the user's kernel keyrings.
+pub(crate) fn filter_agent_calls() -> Result<(), SandboxError> {
+    let cannot = |error: &dyn std::fmt::Display| SandboxError::Host {
+        what: "cannot install the system call filter".to_owned(),
+        source: io::Error::other(error.to_string()),
+    };
+    let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
+        [libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key]
+            .map(|call| (call, Vec::new()))
+            .into();
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| {
+        // The kernel ignores the upper half of the request.
+        let (second, length) = (1, SeccompCmpArgLen::Dword);
+        SeccompCondition::new(second, length, SeccompCmpOp::Eq, request)
+            .and_then(|is_request| SeccompRule::new(vec![is_request]))
+    });
+    let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
+    calls.insert(libc::SYS_ioctl, typing.map_err(|error| cannot(&error))?);
+    let arch = std::env::consts::ARCH.try_into().map_err(|error| cannot(&error))?;
+    let denied = SeccompAction::Errno(libc::EPERM as u32);
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, denied, arch)
+        .map_err(|error| cannot(&error))?;
+    let program: seccompiler::BpfProgram = filter.try_into().map_err(|error| cannot(&error))?;
+    apply_filter(&program).map_err(|error| cannot(&error))?;
+    apply_filter(&deny_x32_filter()).map_err(|error| cannot(&error))
+}
+
 /// Denies every system call from [`X32_SYSCALL_START`] on. `SeccompFilter` supports only exact numbers.
 fn deny_x32_filter() -> [sock_filter; 4] {
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };

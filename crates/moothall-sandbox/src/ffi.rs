@@ -1,10 +1,13 @@
 //! The only unsafe code in this crate.
 #![expect(
     unsafe_code,
-    reason = "the `rdtsc` instruction, inherited file descriptors and a raw system call need unsafe code"
+    reason = "the `rdtsc` instruction, inherited file descriptors, namespaces and raw system calls need unsafe code"
 )]
 
 use std::io;
+use std::os::fd::AsRawFd as _;
+
+use rustix::thread::UnshareFlags;
 
 /// The CPU's time stamp counter.
 pub(crate) fn cpu_ticks() -> u64 {
@@ -25,4 +28,24 @@ pub(crate) fn call_x32_abi(begin: u32) -> io::Result<()> {
     // SAFETY: `getpid` takes no argument and touches no memory, under any number.
     let said = unsafe { libc::syscall(i64::from(begin) | libc::SYS_getpid) };
     if said < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Moves this process, which has one thread, into new namespaces.
+pub(crate) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: only a new table of file descriptors would be unsafe, and no caller asks for one.
+    unsafe { rustix::thread::unshare_unsafe(namespaces.difference(UnshareFlags::FILES)) }
+}
+
+/// Turns the loopback interface of this network namespace on.
+pub(crate) fn enable_loopback() -> io::Result<()> {
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
+    // SAFETY: all bytes of the structure may be zero.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the kernel reads one complete `ifreq`, which outlives the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

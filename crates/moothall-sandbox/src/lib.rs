@@ -16,6 +16,8 @@ mod executor;
 mod fake_engine;
 #[cfg(target_os = "linux")]
 mod ffi;
+#[cfg(target_os = "linux")]
+pub mod guard;
 mod host;
 pub mod image;
 #[cfg(target_os = "linux")]

@@ -7,12 +7,15 @@
 
 mod anchor;
 mod apply;
+mod base_index;
 mod blob_store;
 mod change_set;
 mod check_cache;
 mod checkpoints;
 mod checks;
 mod confined_open;
+mod copy_changes;
+mod copy_submit;
 mod diff;
 mod edit;
 mod error;
@@ -53,9 +56,12 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use self::anchor::JournalAnchor;
+pub use self::base_index::{AgentStart, BaseIndex};
 pub use self::change_set::judge_change_set;
 pub use self::checks::{CheckReport, CheckRunner, ModelReviewer};
 pub use self::confined_open::{MountPolicy, open as open_confined};
+pub use self::copy_changes::{CopyChanges, CopyFolder, GitFolderChanges, ShownPaths};
+pub use self::copy_submit::{CopyFileResult, CopyOutcome, CopyVerdict};
 pub use self::diff::{DiffLine, DiffSide, DiffSpan, DraftDiff, difference, full_difference};
 pub use self::edit::{DraftEdit, FileRequirement};
 pub use self::error::{DraftError, DraftStateFile, FileFault, OldTextFault};
@@ -284,6 +290,11 @@ impl DraftStore {
 
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The workspace, without links.
+    pub fn workspace_folder(&self) -> &Path {
+        &self.options.workspace
     }
 
     pub fn state_folder(&self) -> &Path {

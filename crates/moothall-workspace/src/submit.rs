@@ -102,19 +102,34 @@ impl DraftStore {
 
     /// Submits drafts together. They are applied immediately if the verdict allows it. Checks run
     /// before anything is recorded: if the process is killed in the meantime, nothing was submitted.
-    #[tracing::instrument(name = "draft_submission", skip_all, fields(drafts = ids.len()))]
     pub fn submit(
         &self,
         caller: &DraftCaller,
         ids: &[DraftId],
         summary: &str,
     ) -> Result<SubmissionResult, DraftError> {
+        self.submit_with(caller, ids, summary, &[])
+    }
+
+    /// Like [`Self::submit`], with findings that the gate cannot make itself.
+    #[tracing::instrument(name = "draft_submission", skip_all, fields(drafts = ids.len()))]
+    pub(crate) fn submit_with(
+        &self,
+        caller: &DraftCaller,
+        ids: &[DraftId],
+        summary: &str,
+        more: &[GateFinding],
+    ) -> Result<SubmissionResult, DraftError> {
         let summary: String = summary.chars().take(MAX_TEXT_CHARS).collect();
         let mut prepared = self.prepare(caller, ids, Some(&summary))?;
         let found = self.run_checks(&prepared, &summary)?;
         let summary = self.recordable(&summary);
         for _ in 0..MAX_JUDGE_ATTEMPTS {
-            let judged = self.gate_report(&prepared, found.clone());
+            let mut judged = self.gate_report(&prepared, found.clone());
+            for finding in more {
+                judged.verdict.action = judged.verdict.action.max(finding.action);
+                judged.verdict.findings.push(finding.clone());
+            }
             let done = self.with(|store, inner| {
                 if store.stopped.is_cancelled() {
                     return Err(DraftError::Stopped);

@@ -15,11 +15,13 @@ mod eval;
 mod evidence;
 mod fork;
 mod gate;
+mod guard;
 pub(crate) mod image;
 mod init;
 mod key;
 mod mcp;
 mod moves;
+mod outcome;
 mod overview;
 mod prompts;
 mod report;
@@ -60,10 +62,12 @@ pub(crate) use self::evidence::{
 };
 pub(crate) use self::fork::{ForkArgs, ForkSetting};
 pub(crate) use self::gate::{GateArgs, GateCommand, GateFormatArg};
+pub(crate) use self::guard::{GuardArgs, GuardCommand, GuardFlags};
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::key::{KeyCommand, SetKeyArgs, TestKeyArgs};
 pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg};
 pub(crate) use self::moves::{MoveEditArg, MovesArgs};
+pub(crate) use self::outcome::{OutcomeCommand, OutcomeRecordArgs, OutcomeScoreArgs};
 pub(crate) use self::overview::{all_commands, command};
 pub(crate) use self::prompts::PromptsCommand;
 pub(crate) use self::report::{ReportArgs, ReportFormat};
@@ -188,6 +192,9 @@ pub(crate) enum CliCommand {
     Diff(DiffArgs),
     /// Measure a panel of models with moves whose true value is known
     Eval(Box<EvalArgs>),
+    /// Compare forecasts of a panel with later filings
+    #[command(subcommand)]
+    Outcome(OutcomeCommand),
     /// Write all runs, drafts and audit logs to one file
     Backup(BackupArgs),
     /// Restore runs and drafts from a backup
@@ -202,6 +209,8 @@ pub(crate) enum CliCommand {
     Edit(Box<EditCommandArgs>),
     /// Judge a git diff by the policy: staged files, the working tree, commits or a patch
     Gate(GateArgs),
+    /// Run a coding agent on a private copy of the workspace; the gate judges what it changed
+    Guard(Box<GuardArgs>),
     /// Propose changes to files; the gate checks them before anything is written
     Draft(DraftCommandArgs),
     /// Review drafts that the gate escalated: list, approve, reject or send back

@@ -25,6 +25,11 @@ mod exec;
 mod facts;
 mod failure;
 mod gate;
+#[cfg(target_os = "linux")]
+pub(crate) mod guard;
+#[cfg(not(target_os = "linux"))]
+#[path = "commands/guard_unsupported.rs"]
+pub(crate) mod guard;
 mod hook;
 mod image;
 mod init;
@@ -33,6 +38,7 @@ mod login;
 mod mcp;
 mod models;
 mod moves;
+mod outcome;
 mod pausable_run;
 mod pause;
 mod policy;
@@ -96,11 +102,13 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Resume(args) => resume::run(&global, &args),
         CliCommand::Diff(args) => diff::run(&global, &args),
         CliCommand::Eval(args) => eval::run(&global, &args),
+        CliCommand::Outcome(command) => outcome::run(&global, &command),
         CliCommand::Backup(args) => backup::run(&global, &args),
         CliCommand::Restore(args) => restore::run(&global, &args),
         CliCommand::Token(command) => token::run(&global, &command),
         CliCommand::Team(command) => team::run(&global, &command),
         CliCommand::Edit(args) => edit::run(&global, &args),
+        CliCommand::Guard(args) => guard::run(&global, &args),
         CliCommand::Draft(args) => draft::run(&global, &args),
         CliCommand::Gate(args) => gate::run(&global, &args),
         CliCommand::Review(args) => review::run(&global, &args),

@@ -47,6 +47,14 @@ use crate::error::{CliError, CliExit};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
+    // Before anything else: these processes must have one thread, and an agent waits for them.
+    #[cfg(target_os = "linux")]
+    {
+        let mut args = std::env::args_os().skip(1);
+        if args.next().is_some_and(|part| part == moothall_sandbox::guard::PART) {
+            return commands::guard::enter(args);
+        }
+    }
     let parsed =
         args::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {

@@ -46,8 +46,12 @@ export function VerdictTiers({ view, consult, refresh }: { view: RunView; consul
           <tr>
             <th scope="col">Move</th>
             <th scope="col">Score and interval</th>
-            <th scope="col">Among best 3</th>
-            <th scope="col">Debates</th>
+            <th scope="col" className="right">
+              Among best 3
+            </th>
+            <th scope="col" className="right">
+              Debates
+            </th>
           </tr>
         </thead>
         {groups(tiers.estimates).map(([tier, rows]) => (

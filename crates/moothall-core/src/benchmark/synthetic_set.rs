@@ -241,24 +241,51 @@ fn true_units(noise: HashNoise, place: &str) -> Vec<f64> {
 /// A length for each rank: two of the best five are shortest, two of the worst five longest, and
 /// length and rank are not correlated.
 fn lengths_by_rank(noise: HashNoise, place: &str) -> Vec<usize> {
-    let is_fit = |lengths: &[usize]| {
-        let count =
-            |part: &[usize], length: usize| part.iter().filter(|one| **one == length).count();
-        let (best, worst) = (lengths.get(..5), lengths.get(MOVES - 5..));
-        let is_planted = best.is_some_and(|best| count(best, 0) >= 2)
-            && worst.is_some_and(|worst| count(worst, LENGTHS - 1) >= 2);
-        let middle = (MOVES - 1) as f64 / 2.0;
-        let products = (0..).zip(lengths).map(|(rank, length)| {
-            (f64::from(rank) - middle) * (*length as f64 - (LENGTHS - 1) as f64 / 2.0)
+    let mut lengths = vec![0; MOVES];
+    let planted = |what: &str, first: usize, length: usize| {
+        let ranks = noise.shuffled(&[what, place], 3);
+        ranks.into_iter().take(2).map(move |rank| (first + rank, length))
+    };
+    // The second of the best five and of the worst five stay free: they can balance the others.
+    let planted: Vec<(usize, usize)> =
+        planted("short", 2, 0).chain(planted("long", MOVES - 5, LENGTHS - 1)).collect();
+    for (rank, length) in &planted {
+        lengths[*rank] = *length;
+    }
+    // Three texts of each length.
+    let mut left: Vec<usize> = (0..MOVES).map(|index| index % LENGTHS).collect();
+    for (_, length) in &planted {
+        if let Some(at) = left.iter().position(|one| one == length) {
+            left.remove(at);
+        }
+    }
+    let free: Vec<usize> =
+        (0..MOVES).filter(|rank| planted.iter().all(|(other, _)| other != rank)).collect();
+    for (rank, at) in free.iter().zip(noise.shuffled(&["lengths", place], left.len())) {
+        lengths[*rank] = left[at];
+    }
+    // Swaps the pair that balances best, until nothing is gained.
+    loop {
+        let now = imbalance(&lengths);
+        let pairs = free.iter().flat_map(|one| free.iter().map(move |other| (*one, *other)));
+        let swapped = pairs.map(|(one, other)| {
+            let mut tried = lengths.clone();
+            tried.swap(one, other);
+            (imbalance(&tried), tried)
         });
-        // A correlation of 0.02.
-        is_planted && products.sum::<f64>().abs() <= 2.0
-    };
-    let order = |attempt: usize| -> Vec<usize> {
-        let places = noise.shuffled(&["lengths", place, &attempt.to_string()], MOVES);
-        places.into_iter().map(|index| index % LENGTHS).collect()
-    };
-    (0..10_000).map(order).find(|lengths| is_fit(lengths)).unwrap_or_else(|| vec![0; MOVES])
+        match swapped.min_by_key(|(imbalance, _)| *imbalance) {
+            Some((least, tried)) if least < now => lengths = tried,
+            _ => return lengths,
+        }
+    }
+}
+
+/// How far length and rank are from being uncorrelated; 91 for a perfect correlation.
+fn imbalance(lengths: &[usize]) -> usize {
+    let products = lengths.iter().enumerate().map(|(rank, length)| {
+        (rank as f64 - (MOVES - 1) as f64 / 2.0) * (*length as f64 - (LENGTHS - 1) as f64 / 2.0)
+    });
+    products.sum::<f64>().abs() as usize
 }
 
 /// Words of a case between its heading and its debate record.

@@ -33,6 +33,7 @@ pub fn answer(request: &ModelRequest) -> Option<String> {
         CallPurpose::Score => debate::score(request),
         CallPurpose::ScoreNothing | CallPurpose::ScoreBaseline => debate::score_alone(request),
         CallPurpose::PanelScore => panel::score(request),
+        CallPurpose::Forecast => panel::forecasts(request),
         _ => None,
     }
 }

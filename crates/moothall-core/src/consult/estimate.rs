@@ -205,6 +205,14 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
             bound.with_dossier_cache_write(sum, lengths.dossier, 1)
         });
     }
+    if committee.verdict.as_ref().is_some_and(|plan| plan.forecasts) {
+        for group in by_model(&committee.panel, |member| input.panel_model(member)) {
+            let calls = count(group.1.len());
+            add(CallPurpose::Forecast, group, calls, &|lengths, _| {
+                times(&after(lengths.dossier, CASE_TOKENS, lengths.message), u64::from(calls))
+            });
+        }
+    }
     if let Some(parent) = &input.parent {
         roles.retain(|role| !parent.from.reuses(role.purpose));
     }

@@ -318,7 +318,7 @@ impl Consult {
         {
             self.publish_verdict(step, pooled, &[]);
         }
-        self.start_ranking(step);
+        self.start_forecasting(step);
     }
 
     fn next_debate(&self, move_id: &str) -> DebateKey {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::forecasting::ForecastRecord;
 use super::result::RECOMMENDED;
 use crate::verdict::{
     CardScale, CardTable, CaseKind, ControlCase, ControlReport, InvalidCard, MoveEstimate,
@@ -80,6 +81,9 @@ pub struct PanelVerdict {
     /// Whether a person accepted the verdict although the panel failed its controls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approved: bool,
+    /// Chances about later filings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecasts: Option<Box<ForecastRecord>>,
     /// How well the pooled verdicts agree, if everything was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stability: Option<StabilityReport>,
@@ -88,7 +92,14 @@ pub struct PanelVerdict {
 impl PanelVerdict {
     /// The verdict after a number of stages; `None` if the cards do not belong to the record.
     pub fn of(record: PanelRecord, stages: u32) -> Option<Self> {
-        Some(Self { tiers: record.tiers().ok()?, stages, record, approved: false, stability: None })
+        Some(Self {
+            tiers: record.tiers().ok()?,
+            stages,
+            record,
+            approved: false,
+            stability: None,
+            forecasts: None,
+        })
     }
 
     /// One verdict from the cards of all passes. The controls are those of the pass that missed most,
@@ -126,8 +137,8 @@ impl PanelVerdict {
         let record = self.record.approved(approved);
         let derived = Self::of(record, self.stages).unwrap_or_else(|| self.clone());
         let is_approved = self.approved || approved.contains(VERDICT_APPROVAL);
-        let stability = self.stability;
-        Self { approved: is_approved && derived.is_failed(), stability, ..derived }
+        let (stability, forecasts) = (self.stability, self.forecasts.clone());
+        Self { approved: is_approved && derived.is_failed(), stability, forecasts, ..derived }
     }
 
     /// Whether the panel failed its controls.

@@ -58,6 +58,7 @@ impl Consult {
                 self.rewritten(id, analyst_index, number, reply, step)
             }
             ConsultTask::Score(task) => self.scored(id, task, &request, reply, step),
+            ConsultTask::Forecast { member } => self.forecast_answered(&member, reply),
         }
     }
 
@@ -86,6 +87,8 @@ impl Consult {
                 self.settle(analyst_index, step);
             }
             ConsultTask::Score(task) => self.not_scored(task),
+            // A member without forecasts is missing from their score.
+            ConsultTask::Forecast { .. } => {}
         }
     }
 

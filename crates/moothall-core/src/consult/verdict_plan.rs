@@ -46,6 +46,9 @@ pub struct VerdictPlan {
     pub interval: ChanceLevel,
     /// Planted controls.
     pub controls: ControlPlan,
+    /// Whether members also state chances about later filings: one call for each member.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub forecasts: bool,
     /// Errors of these models that a benchmark measured. Never taken from a committee file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowances: Option<NoiseAllowances>,
@@ -69,6 +72,7 @@ impl Default for VerdictPlan {
             lead: ChanceLevel(lead),
             interval: ChanceLevel(interval),
             controls: ControlPlan::default(),
+            forecasts: false,
             allowances: None,
             repeat: 1,
         }

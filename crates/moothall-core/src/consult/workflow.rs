@@ -54,6 +54,7 @@ pub(crate) enum ConsultStage {
     Debating,
     Checking,
     Repeating,
+    Forecasting,
     Done,
 }
 
@@ -69,6 +70,7 @@ impl ConsultStage {
             Self::Debating => "waiting for debates",
             Self::Checking => "waiting for the panel",
             Self::Repeating => "waiting for repeated debates",
+            Self::Forecasting => "waiting for forecasts",
             Self::Done => "done",
         }
     }
@@ -105,6 +107,10 @@ pub(crate) enum ConsultTask {
     },
     /// Scores that are not part of a debate.
     Score(ScoreTask),
+    /// Chances about later filings.
+    Forecast {
+        member: String,
+    },
 }
 
 /// Kinds of synthetic data.
@@ -135,7 +141,7 @@ impl ConsultTask {
             Self::Propose { analyst_index, .. } | Self::Rewrite { analyst_index, .. } => {
                 Some(*analyst_index)
             }
-            Self::Synthesize(_) | Self::Read(..) | Self::Score(_) => None,
+            Self::Synthesize(_) | Self::Read(..) | Self::Score(_) | Self::Forecast { .. } => None,
         }
     }
 }
@@ -357,6 +363,7 @@ impl Consult {
             ConsultStage::Debating if self.plan().is_some() => self.start_checking(step),
             ConsultStage::Debating => self.start_ranking(step),
             ConsultStage::Checking | ConsultStage::Repeating => self.close_panel_stage(step),
+            ConsultStage::Forecasting => self.start_ranking(step),
             ConsultStage::Ready | ConsultStage::Done => self.stage = ConsultStage::Done,
         }
     }

@@ -165,7 +165,7 @@ pub(crate) fn role_of(purpose: CallPurpose) -> &'static str {
         | CallPurpose::Score
         | CallPurpose::ScoreNothing
         | CallPurpose::ScoreBaseline => "decision makers",
-        CallPurpose::PanelScore => "panel",
+        CallPurpose::PanelScore | CallPurpose::Forecast => "panel",
         CallPurpose::Generate => "programmer",
         CallPurpose::Edit => "editor",
         CallPurpose::Review => "reviewer",
@@ -182,7 +182,7 @@ pub(crate) fn stage_of(purpose: CallPurpose) -> &'static str {
         CallPurpose::Critic | CallPurpose::DecisionMaker => "debate",
         CallPurpose::Score => "score",
         CallPurpose::ScoreNothing | CallPurpose::ScoreBaseline => "score without debate",
-        CallPurpose::PanelScore => "panel",
+        CallPurpose::PanelScore | CallPurpose::Forecast => "panel",
         CallPurpose::Generate => "write",
         CallPurpose::Critique => "critique",
         CallPurpose::Edit => "edit",

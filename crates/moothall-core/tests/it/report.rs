@@ -648,29 +648,38 @@ fn a_flipped_byte_anywhere_in_a_consultation_receipt_is_detected() {
     }
 }
 
-/// A memo up to the evidence behind its verdict.
-fn verdict_part(text: &str) -> String {
-    let (_, behind) = text.split_once("\n# ").unwrap_or_else(|| panic!("{text}"));
-    let end = behind.find("\n## ").unwrap_or(behind.len());
-    format!("# {}", &behind[..end])
+/// The paragraphs below the first heading of a memo.
+fn first_paragraphs(text: &str) -> Vec<&str> {
+    let (_, behind) = text.split_once("## Recommendation\n\n").unwrap_or_else(|| panic!("{text}"));
+    behind.split("\n\n").collect()
 }
 
 #[test]
-fn the_headline_and_the_signs_of_a_memo_match_their_snapshots() {
+fn a_memo_starts_with_the_headline_and_keeps_the_sign_after_an_approval() {
+    let sign = "✗ The panel missed 5 of 5 planted controls. No move is recommended; the order below \
+                is shown for inspection only.";
+    let failed = memo(&misjudged().view(&[]), &facts());
+    let text = markdown(&failed);
+    let paragraphs = first_paragraphs(&text);
+    let opening = "There is no verdict: the panel that scores the moves failed its test.";
+    assert_eq!(paragraphs[0], opening);
+    assert!(paragraphs[1].contains(sign), "{}", paragraphs[1]);
+    assert!(!text.contains("Told apart"), "{text}");
+    let page = html(&failed, PaperSize::A4);
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is not in {page}"));
+    assert!(at(opening) < at(sign));
+
     let approval = MoveApproval {
         move_id: VERDICT_APPROVAL.to_owned(),
         by: "ada".to_owned(),
         note: "agrees with our own review".to_owned(),
         at_ms: 1,
     };
-    let failed = memo(&misjudged().view(&[]), &facts());
-    let approved = memo(&misjudged().view(&[approval]), &facts());
-    insta::assert_snapshot!("memo_failed_panel", verdict_part(&markdown(&failed)));
-    insta::assert_snapshot!("memo_approved_panel", verdict_part(&markdown(&approved)));
-    let page = html(&failed, PaperSize::A4);
-    let text = page.split("<main>").nth(1).unwrap();
-    let sign = text.find("✗ The panel missed").unwrap_or_else(|| panic!("{text}"));
-    assert!(text.find("There is no verdict").is_some_and(|headline| headline < sign));
+    let text = markdown(&memo(&misjudged().view(&[approval]), &facts()));
+    let paragraphs = first_paragraphs(&text);
+    assert!(paragraphs[0].contains("a person accepted its verdict: "), "{}", paragraphs[0]);
+    let approved = format!("{sign} Approved by ada: agrees with our own review.");
+    assert!(paragraphs.iter().any(|part| part.contains(&approved)), "{text}");
 }
 
 /// Six moves, debated in one round, whose panel scores at random around what it sees.

@@ -136,6 +136,8 @@ rules! {
     ReviewModel "review.model" Escalate Warn "the reviewing model raised a concern";
     ReviewPreview "review.preview" Escalate Escalate "the policy requires review of every change";
     PolicyChanged "policy.changed" Escalate Escalate "policy or configuration of Moothall changed";
+    CopyConflict "copy.conflict" Escalate Escalate "the workspace changed while an agent worked on a private copy of it";
+    CopyGitSettings "copy.git_settings" Escalate Escalate "an agent changed git settings or hooks in its private copy";
     GateError "gate.error" Escalate Escalate "part of the change could not be checked";
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use moothall_core::evidence::CalendarDay;
 use serde::Deserialize;
 
 use super::price::{ModelPrices, TokenPrice};
@@ -100,6 +101,8 @@ pub(crate) struct ModelRow {
     pub(crate) cache_minimum: Option<u64>,
     pub(crate) price: Option<TokenPrice>,
     pub(crate) price_above: Option<LongPromptPrice>,
+    /// The last day that its training data covers.
+    pub(crate) knowledge_until: Option<CalendarDay>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -122,6 +125,7 @@ impl Default for ModelRow {
             cache_minimum: None,
             price: None,
             price_above: None,
+            knowledge_until: None,
         }
     }
 }

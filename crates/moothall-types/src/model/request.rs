@@ -140,6 +140,8 @@ pub enum CallPurpose {
     ScoreBaseline,
     /// Score a case as a member of the blind panel (`moothall consult --verdict full`).
     PanelScore,
+    /// State chances about later filings as a member of the panel (`forecasts` in `[verdict]`).
+    Forecast,
     /// Choose and change files (`moothall edit`).
     Edit,
     /// Review a draft before the gate decides (`[review] model` in a policy).

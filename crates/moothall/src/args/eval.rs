@@ -65,6 +65,9 @@ pub(crate) struct EvalArgs {
     /// the configuration directory, or with `--judges FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
+    /// Write a chart of the stated chances as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) chart: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -20,12 +20,12 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup {
         heading: "Consult",
         common: &["consult", "report", "moves", "fork", "committee"],
-        rare: &["prompts", "approve", "diff", "eval"],
+        rare: &["prompts", "approve", "diff", "eval", "outcome"],
     },
     CommandGroup { heading: "Programs", common: &["run", "exec", "ask"], rare: &[] },
     CommandGroup {
         heading: "Agents and drafts",
-        common: &["gate", "connect", "mcp", "edit", "review", "draft", "policy", "audit"],
+        common: &["gate", "guard", "connect", "mcp", "edit", "review", "draft", "policy", "audit"],
         rare: &["hook"],
     },
     CommandGroup {

@@ -161,6 +161,8 @@ pub(crate) struct DoctorResults {
     outdated_images: Vec<String>,
     installation: Installation,
     draft_bypasses: Vec<DraftBypass>,
+    /// How `moothall guard` copies a workspace, or why it does not work.
+    guard: Result<&'static str, CliError>,
     run_location: RunLocation,
     problems: Vec<DoctorProblem>,
 }
@@ -181,6 +183,12 @@ impl DoctorResults {
             json!({ "provider": provider, "source": source.kind(), "detail": source.to_string() })
         });
         report["keys"] = keys.collect();
+        report["guard"] = match &self.guard {
+            Ok(copy) => json!({ "works": true, "copy": copy }),
+            Err(error) => {
+                json!({ "works": false, "problem": error.full_message(), "hint": error.hint })
+            }
+        };
         let problems = self.problems.iter().map(|DoctorProblem { part, message, error }| {
             json!({ "part": part, "problem": message, "hint": error.hint })
         });
@@ -197,6 +205,18 @@ impl DoctorResults {
                 "{YELLOW}image {name} was made for another version of moothall{YELLOW:#}\n\
                  hint: replace it with `moothall image build {name}`, or import the one of this release"
             );
+        }
+        match &self.guard {
+            Ok(copy) => {
+                let _ = writeln!(text, "guard: works, with {copy}");
+            }
+            Err(error) => {
+                let problem = sanitize_line(&error.full_message());
+                let _ = writeln!(text, "guard: {YELLOW}does not work: {problem}{YELLOW:#}");
+                if let Some(hint) = &error.hint {
+                    let _ = writeln!(text, "hint: {}", sanitize_line(hint));
+                }
+            }
         }
         text.push_str(&self.run_location.line());
         text.push_str(&key_line(keys));
@@ -344,7 +364,9 @@ pub(crate) async fn examine(
         }
         _ => None,
     };
+    let guard = super::guard::probe(&loaded.locations.folders.state).await;
     DoctorResults {
+        guard,
         checked,
         chosen,
         images,

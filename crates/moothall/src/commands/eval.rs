@@ -3,6 +3,7 @@
 //! Every company of the set is a complete consultation: gathered filings, analysts, debates, panel,
 //! controls and repeats. Only the moves are fixed: they are those of the set.
 
+mod chart;
 mod eval_text;
 
 use std::collections::BTreeMap;
@@ -83,6 +84,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &EvalArgs) -> anyhow::Result<CliExi
         Some(path) => Some((path, judge_files::write(path, measured.clone())?)),
         None => None,
     };
+    if let Some(path) = &args.chart {
+        fs_err::write(path, chart::calibration_chart(&report))
+            .map_err(|error| CliError::failed("cannot write the chart").with_source(error))?;
+    }
     let shown = match args.json {
         true => format!("{:#}\n", as_json(&runs, &report, &measured)),
         false => eval_text::text(&report, &measured),

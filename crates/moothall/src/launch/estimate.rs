@@ -491,6 +491,7 @@ fn purpose(purpose: CallPurpose) -> &'static str {
         CallPurpose::ScoreNothing => "do-nothing option",
         CallPurpose::ScoreBaseline => "baseline scores",
         CallPurpose::PanelScore => "panel",
+        CallPurpose::Forecast => "forecasts",
         _ => "others",
     }
 }

@@ -13,8 +13,12 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     for engine in ENGINES {
         assert!(ran.stdout.lines().any(|line| line.starts_with(engine)), "{engine} in {ran}");
     }
-    for part in ["hint: build the image: `moothall image build python`", "images: ", "runs: file "]
-    {
+    for part in [
+        "hint: build the image: `moothall image build python`",
+        "images: ",
+        "runs: file ",
+        "guard: works, with overlays",
+    ] {
         assert!(ran.stdout.contains(part), "{part} in {ran}");
     }
     let version = env!("CARGO_PKG_VERSION");

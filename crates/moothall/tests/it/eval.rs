@@ -129,11 +129,13 @@ fn unusable_requests_of_a_benchmark_are_refused_with_a_hint() {
 fn forty_companies_meet_every_threshold() {
     let world = World::new();
     let started = Instant::now();
-    let found = eval(&world, &[]);
+    let found = eval(&world, &["--chart", "chart.svg"]);
     let took = started.elapsed();
     println!("{}", world.run(&["eval", "--companies", "40"]).stdout);
     println!("40 companies in {:.1} s", took.as_secs_f64());
     check_runs(&found, 40.0);
+    let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/guides/eval-calibration.svg");
+    assert_eq!(world.read("chart.svg"), fs_err::read_to_string(book).unwrap());
     assert!(took <= Duration::from_secs(120), "{took:?}");
     assert!(number(&found, "/report/best_in_lead") >= 34.0, "{found:#}");
     // Planted: taste 0.65, lens 0.3, self-preference 0.4 in a fifth of the moves, card 0.6,

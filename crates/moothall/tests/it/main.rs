@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod access;
+mod agent_provider;
 mod ask;
 mod backup;
 mod calls;
@@ -26,6 +27,8 @@ mod fake;
 mod fallback;
 mod fork;
 mod gate;
+mod guard;
+mod guard_race;
 mod help;
 mod image;
 mod init;
@@ -39,12 +42,14 @@ mod mcp_http;
 mod models;
 mod notices;
 mod outages;
+mod outcome;
 mod prompts;
 mod real_chaos;
 mod real_cluster;
 mod real_companies;
 mod real_drafts;
 mod real_exec;
+mod real_guard;
 mod real_isolation;
 mod real_keychain;
 mod real_mcp;

@@ -75,3 +75,14 @@ fn has_open_fatal(case: &str) -> bool {
     };
     case.lines().any(is_open)
 }
+
+/// Chances of one member for all questions.
+pub(crate) fn forecasts(request: &ModelRequest) -> Option<String> {
+    let questions = &request.turns.first()?.block.text;
+    let chances = questions.lines().filter_map(|line| {
+        let (id, statement) = line.split_once(": ")?;
+        let chance = 35 + pseudo_random(&[statement, "chance"], 50);
+        Some((id.to_owned(), serde_json::Value::from(chance)))
+    });
+    serde_json::to_string(&chances.collect::<serde_json::Map<_, _>>()).ok()
+}

@@ -116,6 +116,11 @@ impl OpenDraftStore {
         Ok(caller(Principal::worker(format!("{}/{name}", self.user()))))
     }
 
+    /// The directory of persistent files that need no backup.
+    pub(crate) fn state_folder(&self) -> &Path {
+        &self.loaded.locations.folders.state
+    }
+
     /// Name of the current user from the environment.
     pub(crate) fn user(&self) -> String {
         user_input::user_name(&self.loaded, None, "works").unwrap_or_else(|_| "user".to_owned())

@@ -381,7 +381,7 @@ const PRETENCES: &[AttackCase] = &[
         repo.commit("more");
         repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "x"]);
         let id = repo.blob(secret().as_bytes());
-        repo.git(&["update-index", "--cacheinfo", &format!("100644,{id},z/a.py")]);
+        repo.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{id},z/a.py")]);
         vec!["--staged"]
     }),
     ("intention to add", Rejected, |repo| {

@@ -15,14 +15,61 @@ fn repo() -> Repo {
 
 #[test]
 fn findings_are_shown_as_code_frames_without_credentials() {
-    assert_snapshot!(repo().gate(&[]));
+    assert_snapshot!(repo().gate(&[]), @r###"
+$ moothall gate --workspace ws
+exit code: 1
+----- stdout -----
+note: path in a system directory [path.system]
+ --> z/a.py:6:5
+  |
+6 |     open('/etc/hosts')
+  |     ^^^^^^^^^^^^^^^^^^
+
+warning: protected path [path.protected]
+--> z/Makefile
+
+error: credential: github-token [secret.specific]
+--> z/a.py:7
+
+rejected: 2 files, +3 -1
+----- stderr -----
+"###);
 }
 
 #[test]
 fn findings_are_printed_as_json_annotations_and_junit() {
     let repo = repo();
-    assert_snapshot!("github", repo.gate(&["--format", "github"]));
-    assert_snapshot!("junit", repo.gate(&["--format", "junit"]));
+    assert_snapshot!(repo.gate(&["--format", "github"]), @r###"
+$ moothall gate --workspace ws --format github
+exit code: 1
+----- stdout -----
+::warning file=z/Makefile,title=path.protected::protected path [path.protected]
+::notice file=z/a.py,line=6,col=5,endLine=6,endColumn=23,title=path.system::path in a system directory [path.system]
+::error file=z/a.py,line=7,col=1,endLine=7,endColumn=1,title=secret.specific::credential: github-token [secret.specific]
+rejected: 2 files, +3 -1
+----- stderr -----
+"###);
+    assert_snapshot!(repo.gate(&["--format", "junit"]), @r###"
+$ moothall gate --workspace ws --format junit
+exit code: 1
+----- stdout -----
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites>
+  <testsuite name="moothall gate" tests="3" failures="2" errors="0">
+    <testcase classname="moothall.gate" name="(whole change)"/>
+    <testcase classname="moothall.gate" name="z/Makefile">
+      <failure type="escalate" message="needs a person">escalate z/Makefile: protected path [path.protected]
+</failure>
+    </testcase>
+    <testcase classname="moothall.gate" name="z/a.py">
+      <failure type="reject" message="rejected">warn z/a.py:6: path in a system directory [path.system]
+reject z/a.py:7: credential: github-token [secret.specific]
+</failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+----- stderr -----
+"###);
     let report = repo.json(&[]);
     assert_eq!(report["outcome"], "rejected");
     assert_eq!(report["base"], repo.git(&["rev-parse", "HEAD"]));
@@ -36,9 +83,16 @@ fn findings_are_printed_as_json_annotations_and_junit() {
 }
 
 #[test]
-fn sarif_has_the_line_of_every_finding() {
+fn sarif_is_valid_and_has_the_line_of_every_finding() {
     let ran = repo().gate(&["--format", "sarif"]);
     let report = ran.json();
+    // The schema of OASIS, without its descriptions.
+    let schema = include_str!("../../fixtures/sarif-2.1.0.schema.json");
+    let schema = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let problems: Vec<String> =
+        validator.iter_errors(&report).map(|error| error.to_string()).collect();
+    assert_eq!(problems, Vec::<String>::new());
     let results: Vec<(&str, &str, Option<u64>)> = report["runs"][0]["results"]
         .as_array()
         .unwrap()

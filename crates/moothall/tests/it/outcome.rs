@@ -1,0 +1,111 @@
+//! Forecasts of a panel and their outcomes in later filings, without an API key and a network.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+/// A consultation as of the end of 2024, with forecasts; returns its id.
+fn back_test(world: &World) -> String {
+    let built_in = world.run(&["committee", "show"]).stdout;
+    let verdict = "\n[verdict]\nagain = []\nrounds_again = 1\nforecasts = true\n";
+    world.write("mine.toml", &format!("{built_in}{verdict}"));
+    let ran = world.run(&[
+        "consult",
+        "HLXI",
+        "--as-of",
+        "2024-12-31",
+        "--committee",
+        "mine.toml",
+        "--model",
+        "demo",
+        "--rounds",
+        "1",
+        "--isolation",
+        "none",
+        "--yes",
+        "--json",
+    ]);
+    assert!(ran.code == Some(0) || ran.code == Some(3), "{ran}");
+    ran.json()["run_id"].as_str().unwrap().to_owned()
+}
+
+fn length(value: &Value) -> usize {
+    value.as_array().unwrap().len()
+}
+
+#[test]
+fn forecasts_are_resolved_by_the_first_later_filing_and_scored() {
+    let world = World::new();
+    let run = back_test(&world);
+    // Nothing that was filed later is in any prompt or answer: FY2025 is known from 2025 on.
+    let later = world.run(&["calls", &run, "--text", "FY2025", "--json"]).json();
+    assert_eq!(length(&later["calls"]), 0, "{later:#}");
+    let asked = world.run(&["calls", &run, "--text", "of FY2024 will be above", "--json"]).json();
+    assert_eq!(length(&asked["calls"]), 5, "{asked:#}");
+
+    let early = ["outcome", "record", &run, "--as-of", "2025-02-01", "--json"];
+    let early = world.run(&early).json();
+    assert_eq!(length(&early["outcomes"]), 0, "{early:#}");
+    let recorded = world.run(&["outcome", "record", &run, "--json"]).json();
+    let outcomes = recorded["outcomes"].as_array().unwrap();
+    assert!(!outcomes.is_empty(), "{recorded:#}");
+    for outcome in outcomes {
+        assert_eq!(outcome["filed"], "2025-02-27", "{outcome:#}");
+    }
+    assert_eq!(
+        length(&recorded["questions"]),
+        outcomes.len() + recorded["open"].as_u64().unwrap() as usize
+    );
+
+    // The catalog does not say what the model has learned.
+    let score = world.run(&["outcome", "score", "--json"]).json();
+    assert_eq!(score["report"]["headline"], Value::Null, "{score:#}");
+    let text = world.run(&["outcome", "score"]);
+    assert!(text.stdout.contains("too few to judge"), "{text}");
+    let with_knowledge = |until: &str| {
+        let catalog = format!("[model.\"demo\"]\nknowledge_until = \"{until}\"\n");
+        world.write("catalog.toml", &catalog);
+        let path = world.path("catalog.toml");
+        world.write_config("moothall.toml", &format!("catalog = \"{}\"\n", path.display()));
+        world.run(&["outcome", "score", &run, "--json"]).json()["report"].clone()
+    };
+    let counted = with_knowledge("2024-06-30");
+    assert_eq!(counted["headline"]["forecasts"], 5 * outcomes.len(), "{counted:#}");
+    assert_eq!(counted["possibly_known"], Value::Null);
+    let known = with_knowledge("2025-06-30");
+    assert_eq!(known["headline"], Value::Null, "{known:#}");
+    assert_eq!(known["possibly_known"]["forecasts"], 5 * outcomes.len());
+}
+
+#[test]
+fn a_taken_move_is_noted_and_unusable_requests_are_refused() {
+    let world = World::new();
+    let run = back_test(&world);
+    let noted = ["outcome", "record", &run, "--move", "m2", "--taken", "2025-03-01"];
+    let ran = world.run(&noted);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "m2 was taken on 2025-03-01\n"), "{ran}");
+    let ran = world.run(&["outcome", "record", &run, "--move", "m99", "--taken", "2025-03-01"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("no move `m99`"), "{ran}");
+    let ran = world.run(&["outcome", "score"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("moothall outcome record"), "{ran}");
+    let plain = [
+        "consult",
+        "HLXI",
+        "--model",
+        "demo",
+        "--moves",
+        "1",
+        "--rounds",
+        "1",
+        "--isolation",
+        "none",
+        "--yes",
+        "--json",
+    ];
+    let plain = world.run(&plain).json()["run_id"].as_str().unwrap().to_owned();
+    let ran = world.run(&["outcome", "record", &plain]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("has no verdict of a panel"), "{ran}");
+}
