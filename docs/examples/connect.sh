@@ -35,6 +35,7 @@ run 0 hook claude-code <../call.json
 call Makefile 'all:' 'all: run'
 run 2 hook claude-code <../call.json
 says 'needs review by a person' "$err"
+says 'path.protected Makefile' "$err"
 run 0 connect claude-code --project --remove --yes
 
 # Nothing is written without a confirmation.

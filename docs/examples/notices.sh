@@ -44,9 +44,15 @@ TOML
 run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes --json
 says 'True {"type":"run.finished","run_id":"'"$(field run_id)"'","state":"finished"' "$(<told)"
 
-# The receiver is gone: a warning, and the run is unaffected.
+run 0 notify test
+is 'sent a test message to the webhook' "$out"
+says 'True {"type":"test"' "$(<told)"
+
+# The receiver is gone: a warning, the run is unaffected, and the message is kept.
 kill "$receiver"
 wait "$receiver" || true
 trap 'rm -rf "$scratch"' EXIT
 run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes
 says 'warning: `notify.webhook` failed: ' "$err"
+run 4 notify resend
+says 'hint: test the settings with `moothall notify test`' "$err"

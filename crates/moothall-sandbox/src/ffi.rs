@@ -36,6 +36,34 @@ pub(crate) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(namespaces.difference(UnshareFlags::FILES)) }
 }
 
+/// Makes a mount and everything mounted below it read-only. Flags that it already has are kept.
+pub(crate) fn make_read_only(path: &std::ffi::CStr) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const READ_ONLY: u64 = 1;
+    let attributes =
+        MountAttributes { set: READ_ONLY, clear: 0, propagation: 0, user_namespace: 0 };
+    let (flags, size) = (libc::AT_RECURSIVE, size_of::<MountAttributes>());
+    // SAFETY: the path ends with a zero byte, and the kernel reads `size` bytes of the structure.
+    // Both outlive the call.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags,
+            &raw const attributes,
+            size,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Turns the loopback interface of this network namespace on.
 pub(crate) fn enable_loopback() -> io::Result<()> {
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;

@@ -153,7 +153,7 @@ pub struct GuardedProcess {
     init: OwnedFd,
     /// Closed when no process is left.
     empty: watch::Receiver<()>,
-    ended: Option<oneshot::Receiver<AgentExit>>,
+    ended: Option<oneshot::Receiver<Result<AgentExit, GuardFault>>>,
 }
 
 /// Where the agent's standard output goes.
@@ -232,11 +232,12 @@ impl GuardedProcess {
         Ok(StartedAgent { process: Self { outer, init, empty, ended: Some(ended) }, listeners })
     }
 
-    /// Waits until the agent has ended and no process of it is left.
-    pub async fn wait(&mut self) -> AgentExit {
+    /// Waits until the agent has ended and no process of it is left. An error means that it was not
+    /// started.
+    pub async fn wait(&mut self) -> Result<AgentExit, GuardFault> {
         let exit = match self.ended.take() {
-            Some(ended) => ended.await.unwrap_or(AgentExit::Killed),
-            None => AgentExit::Killed,
+            Some(ended) => ended.await.unwrap_or(Ok(AgentExit::Killed)),
+            None => Ok(AgentExit::Killed),
         };
         self.wait_until_empty().await;
         exit
@@ -279,17 +280,18 @@ fn wait_for_exit(init: OwnedFd) -> io::Result<watch::Receiver<()>> {
 /// its end.
 async fn receive_start(
     socket: OwnedFd,
-    ended: oneshot::Sender<AgentExit>,
+    ended: oneshot::Sender<Result<AgentExit, GuardFault>>,
 ) -> Result<(i32, Vec<TcpListener>), GuardFault> {
     let (to, from) = oneshot::channel();
     let thread = move || {
-        let mut ended = Some(ended);
         let _ = to.send(receive_until_ready(&socket));
-        if let Ok(Some((ControlMessage::Ended(exit), _))) = receive(&socket)
-            && let Some(ended) = ended.take()
-        {
-            let _ = ended.send(exit);
-        }
+        let _ = match receive(&socket) {
+            Ok(Some((ControlMessage::Ended(exit), _))) => ended.send(Ok(exit)),
+            Ok(Some((ControlMessage::Failed { part, problem }, _))) => {
+                ended.send(Err(GuardFault { part, problem }))
+            }
+            _ => ended.send(Ok(AgentExit::Killed)),
+        };
     };
     std::thread::Builder::new()
         .name("guard-control".to_owned())

@@ -168,7 +168,9 @@ impl CopyReader<'_> {
                 if self.is_base_folder(&path) {
                     self.add_deleted(&path)?;
                 }
-                self.add(path, Some(entry.path()))?;
+                if !is_same(&self.workspace.join(&path), &entry.path()) {
+                    self.add(path, Some(entry.path()))?;
+                }
             }
         }
         self.add_missing(folder, &names)
@@ -317,6 +319,10 @@ impl CopyReader<'_> {
             self.out.files.push(file);
         }
         self.out.files.sort_by(|one, other| one.path.cmp(&other.path));
+        let git = &mut self.out.git;
+        for shown in [&mut git.settings, &mut git.history, &mut self.out.ignored] {
+            shown.first.sort();
+        }
         Ok(self.out)
     }
 

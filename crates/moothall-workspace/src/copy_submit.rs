@@ -251,7 +251,10 @@ impl DraftStore {
                 })
             }));
             // Nothing of this group is applied, even if the gate finds nothing about a draft alone.
+            let is_escalated = |finding: &ChangeFinding| finding.action >= GateAction::Escalate;
+            let mut findings = drafts.iter().flat_map(|(at, _)| &results[*at].findings);
             if more.iter().all(|one| one.action < GateAction::Escalate)
+                && !findings.any(is_escalated)
                 && let Some(path) = path(*first)
             {
                 more.push(GateFinding {

@@ -46,7 +46,7 @@ pub(crate) use self::cluster::{
     ClusterCommand, ClusterDirFlags, ClusterDownArgs, ClusterStatusArgs, ClusterUpArgs,
 };
 pub(crate) use self::committee::CommitteeCommand;
-pub(crate) use self::connect::{AgentClient, ConnectArgs, HookArgs};
+pub(crate) use self::connect::{ConnectArgs, ConnectClient, HookArgs};
 pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::diff::DiffArgs;
@@ -225,6 +225,9 @@ pub(crate) enum CliCommand {
     Connect(ConnectArgs),
     /// Check an agent's edit before it is made; agents call it after `moothall connect --hook`
     Hook(HookArgs),
+    /// Test notifications, and send those again that were not delivered
+    #[command(subcommand)]
+    Notify(NotifyCommand),
     /// Ask a model one question through the model gateway
     Ask(Box<AskArgs>),
     /// List providers and models: prices, limits, and whether an API key is set
@@ -431,6 +434,14 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NotifyCommand {
+    /// Send a test message to everything that `[notify]` configures
+    Test,
+    /// Send webhook messages that could not be delivered before
+    Resend,
 }
 
 #[derive(Debug, Subcommand)]

@@ -38,6 +38,7 @@ mod login;
 mod mcp;
 mod models;
 mod moves;
+mod notify;
 mod outcome;
 mod pausable_run;
 mod pause;
@@ -118,6 +119,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::McpPart(args) => mcp::run_part(&global, &args),
         CliCommand::Connect(args) => connect::run(&global, &args),
         CliCommand::Hook(args) => hook::run(&global, &args),
+        CliCommand::Notify(command) => notify::run(&global, &command),
         CliCommand::Ask(args) => ask::run(&global, &args),
         CliCommand::Models(args) => models::run(&global, &args),
         CliCommand::Verify(args) => verify::run(&global, &args),

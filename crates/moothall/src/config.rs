@@ -40,6 +40,7 @@ pub use self::sources::{
     ConfigFileCandidate, ConfigFileSource, ConfigLocations, FILE_NAME, KEYS_FILE_NAME,
     LoadedConfig, load,
 };
+pub(crate) use self::validate::check_webhook;
 
 /// All settings. Every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -294,9 +295,26 @@ pub struct NotifySection {
     /// URL that receives a POST request, such as `"https://example.com/hooks/moothall"`. HTTP
     /// without TLS is allowed only for this machine.
     pub webhook: Option<String>,
+    /// Environment variable with the URL, instead of `webhook`, such as `"SLACK_WEBHOOK_URL"`. The
+    /// URL of a Slack, Teams or Discord channel is a secret: it allows posting to the channel.
+    pub webhook_env: Option<String>,
+    /// Body of the request: `json` for your own receiver, or a message for `slack`, `teams` or
+    /// `discord`.
+    pub webhook_format: WebhookFormat,
     /// Environment variable with the secret that signs webhook requests (Standard Webhooks), such
     /// as `"MOOTHALL_HOOK"`. Never the secret itself.
     pub webhook_secret_env: Option<String>,
+}
+
+/// The body of a webhook request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookFormat {
+    #[default]
+    Json,
+    Slack,
+    Teams,
+    Discord,
 }
 
 /// The `[log]` section.

@@ -1,8 +1,12 @@
-//! Notifications when a run ends or needs attention: on the desktop, or by a signed webhook.
+//! Notifications when a run ends or needs attention: on the desktop, or by a signed webhook, also as
+//! a message in Slack, Microsoft Teams or Discord.
 //!
 //! A notification contains the run id and its state, and nothing about the content of the run. A
 //! failed notification is only a warning and never changes the result of a run.
 
+mod outbox;
+
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -18,10 +22,14 @@ use moothall_models::connection::is_loopback;
 use moothall_store::{RunState, now_ms};
 use reqwest::{Client, Url};
 use ring::hmac;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::config::{ConfigFileSource, ConfigOrigin, LoadedConfig, NotifySection};
-use crate::error::CliExit;
+use self::outbox::NotificationOutbox;
+use crate::config::{
+    ConfigFileSource, ConfigOrigin, LoadedConfig, NotifySection, WebhookFormat, check_webhook,
+};
+use crate::error::{CliError, CliExit};
 use crate::run_store;
 use crate::terminal::{self, YELLOW};
 
@@ -32,8 +40,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_DELAYS: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(2)];
 
+/// How often a server looks for kept messages that are due.
+const RESEND_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Prefix of base64 secrets in Standard Webhooks.
 const SECRET_PREFIX: &str = "whsec_";
+
+const UNTRUSTED: &str =
+    "ignored the [notify] settings of the untrusted moothall.toml in the working directory";
 
 /// Events that trigger a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,21 +141,40 @@ struct WebhookMessage {
 }
 
 impl WebhookMessage {
-    fn new(run_id: &RunId, notification: RunNotification, at_ms: u64) -> Self {
-        let at = humantime::format_rfc3339_seconds(
-            std::time::UNIX_EPOCH + Duration::from_secs(at_ms / 1000),
-        );
-        let body = json!({
-            "type": notification.kind(),
-            "run_id": run_id,
-            "state": notification.state(),
-            "at": at.to_string(),
-        });
-        Self {
-            id: format!("{run_id}-{}-{at_ms}", notification.kind()),
-            timestamp: (at_ms / 1000).to_string(),
-            body: body.to_string(),
-        }
+    fn new(
+        format: WebhookFormat,
+        run_id: &RunId,
+        notification: RunNotification,
+        at_ms: u64,
+    ) -> Self {
+        let kind = notification.kind();
+        let body = match format {
+            WebhookFormat::Json => json!({
+                "type": kind,
+                "run_id": run_id,
+                "state": notification.state(),
+                "at": time_text(at_ms),
+            }),
+            chat => {
+                let id = run_store::short_id(run_id);
+                let sentence = format!("run {id} {}", notification.description());
+                chat_body(chat, &sentence, Some(&format!("moothall show {id}")))
+            }
+        };
+        Self::with_body(format!("{run_id}-{kind}-{at_ms}"), at_ms, &body)
+    }
+
+    /// A message that only shows that the receiver works.
+    fn test(format: WebhookFormat, at_ms: u64) -> Self {
+        let body = match format {
+            WebhookFormat::Json => json!({ "type": "test", "at": time_text(at_ms) }),
+            chat => chat_body(chat, "this is a test message", None),
+        };
+        Self::with_body(format!("test-{at_ms}"), at_ms, &body)
+    }
+
+    fn with_body(id: String, at_ms: u64, body: &Value) -> Self {
+        Self { id, timestamp: (at_ms / 1000).to_string(), body: body.to_string() }
     }
 
     /// The Standard Webhooks signature over id, timestamp and body.
@@ -153,6 +186,44 @@ impl WebhookMessage {
         let signed = format!("{}.{}.{}", self.id, self.timestamp, self.body);
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), signed.as_bytes());
         Ok(format!("v1,{}", STANDARD.encode(tag)))
+    }
+}
+
+fn time_text(at_ms: u64) -> String {
+    let at = std::time::UNIX_EPOCH + Duration::from_secs(at_ms / 1000);
+    humantime::format_rfc3339_seconds(at).to_string()
+}
+
+/// A message for people. Its text is fixed except for the id, so it needs no escaping.
+fn chat_body(format: WebhookFormat, sentence: &str, command: Option<&str>) -> Value {
+    let text = format!("moothall: {sentence}");
+    let code = command.map(|command| format!("`{command}`"));
+    let with_code = match &code {
+        Some(code) => format!("{text}\n{code}"),
+        None => text.clone(),
+    };
+    match format {
+        WebhookFormat::Slack => json!({
+            "text": text,
+            "blocks": [{ "type": "section", "text": { "type": "mrkdwn", "text": with_code } }],
+        }),
+        WebhookFormat::Teams => {
+            let lines = [Some(text), command.map(str::to_owned)].into_iter().flatten();
+            let lines: Vec<Value> = lines
+                .map(|line| json!({ "type": "TextBlock", "text": line, "wrap": true }))
+                .collect();
+            json!({
+                "type": "message",
+                "attachments": [{
+                    "contentType": "application/vnd.microsoft.card.adaptive",
+                    "content": { "type": "AdaptiveCard", "version": "1.4", "body": lines },
+                }],
+            })
+        }
+        WebhookFormat::Discord => {
+            json!({ "content": with_code, "allowed_mentions": { "parse": [] } })
+        }
+        WebhookFormat::Json => json!({ "text": text }),
     }
 }
 
@@ -179,26 +250,167 @@ pub(crate) async fn send(
     notification: Option<RunNotification>,
 ) {
     let section = &loaded.resolved.config.notify;
-    let Some(notification) = notification.filter(|_| section.desktop || section.webhook.is_some())
+    let Some(notification) = notification.filter(|_| section.desktop || has_webhook(section))
     else {
         return;
     };
     if is_untrusted(loaded) {
-        return warn(
-            "ignored the [notify] settings of the untrusted moothall.toml in the working directory",
-        );
+        return warn(UNTRUSTED);
     }
     if section.desktop
-        && let Err(why) = show_on_desktop(run_id, notification).await
+        && let Err(why) = show_on_desktop(&format!(
+            "run {} {}",
+            run_store::short_id(run_id),
+            notification.description()
+        ))
+        .await
     {
         warn(&format!("no desktop notification: {why}"));
     }
-    if let Some(url) = &section.webhook
-        && let Err(why) = post(loaded, section, url, run_id, notification).await
-    {
+    if has_webhook(section) {
+        let outbox = NotificationOutbox::of(&loaded.locations.folders);
+        let message = WebhookMessage::new(section.webhook_format, run_id, notification, now_ms());
         // The URL may contain a secret, so it is not printed.
-        warn(&format!("`notify.webhook` failed: {why}"));
+        match post(loaded, section, &message, &RETRY_DELAYS).await {
+            Ok(()) => drop(resend(loaded, &outbox, now_ms()).await),
+            Err(WebhookError::Setting(why)) => warn(&format!("`notify.webhook` failed: {why}")),
+            Err(WebhookError::Receiver(why)) => match outbox.keep(&message, now_ms()) {
+                Ok(()) => warn(&format!(
+                    "`notify.webhook` failed: {why}; `moothall serve` and `moothall notify resend` try again"
+                )),
+                Err(error) => warn(&format!("`notify.webhook` failed: {why}; {error}")),
+            },
+        }
     }
+}
+
+/// Why a webhook message was not delivered.
+#[derive(Debug)]
+enum WebhookError {
+    /// Trying again does not help.
+    Setting(String),
+    /// The receiver is unavailable or refused the message.
+    Receiver(String),
+}
+
+impl std::fmt::Display for WebhookError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Setting(why) | Self::Receiver(why)) = self;
+        f.write_str(why)
+    }
+}
+
+/// How many kept messages were delivered, and how many are left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ResendResult {
+    pub(crate) sent: usize,
+    pub(crate) left: usize,
+}
+
+/// Sends kept messages again, oldest first, until one fails.
+async fn resend(
+    loaded: &LoadedConfig,
+    outbox: &NotificationOutbox,
+    due_at_ms: u64,
+) -> Result<ResendResult, String> {
+    let section = &loaded.resolved.config.notify;
+    let mut result = ResendResult::default();
+    let mut failure = None;
+    for mut kept in outbox.messages(now_ms()).map_err(|error| error.to_string())? {
+        if failure.is_some() || kept.next_at_ms > due_at_ms {
+            result.left += 1;
+            continue;
+        }
+        let message = WebhookMessage {
+            id: kept.id.clone(),
+            // Receivers refuse old timestamps; the id shows that it is the same message.
+            timestamp: (now_ms() / 1000).to_string(),
+            body: kept.body.clone(),
+        };
+        match post(loaded, section, &message, &[Duration::ZERO]).await {
+            Ok(()) => {
+                outbox.remove(&kept).map_err(|error| error.to_string())?;
+                result.sent += 1;
+            }
+            Err(why) => {
+                kept.postpone(now_ms());
+                outbox.write(&kept).map_err(|error| error.to_string())?;
+                result.left += 1;
+                failure = Some(why.to_string());
+            }
+        }
+    }
+    failure.map_or(Ok(result), Err)
+}
+
+/// Sends all kept messages now.
+pub(crate) async fn resend_all(loaded: &LoadedConfig) -> Result<ResendResult, CliError> {
+    if is_untrusted(loaded) {
+        return Err(CliError::usage(UNTRUSTED).with_hint("pass the file with `--config`"));
+    }
+    let outbox = NotificationOutbox::of(&loaded.locations.folders);
+    resend(loaded, &outbox, u64::MAX).await.map_err(|why| {
+        CliError::failed(format!("`notify.webhook` failed: {why}"))
+            .with_hint("test the settings with `moothall notify test`")
+    })
+}
+
+/// Sends kept messages when they are due, until the server stops.
+pub(crate) async fn resend_until(config: Option<PathBuf>, closing: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = closing.cancelled() => return,
+            () = tokio::time::sleep(RESEND_INTERVAL) => {}
+        }
+        // Read again, so that a corrected setting needs no restart.
+        let Ok(loaded) = crate::config::load(config.as_deref(), toml::Table::new()) else {
+            continue;
+        };
+        if has_webhook(&loaded.resolved.config.notify) && !is_untrusted(&loaded) {
+            let outbox = NotificationOutbox::of(&loaded.locations.folders);
+            if let Err(why) = resend(&loaded, &outbox, now_ms()).await {
+                tracing::warn!(target: "moothall::notify", why, "notification not delivered yet");
+            }
+        }
+    }
+}
+
+fn has_webhook(section: &NotifySection) -> bool {
+    section.webhook.is_some() || section.webhook_env.is_some()
+}
+
+/// Sends a test message to everything that is configured, and says what it was sent to.
+pub(crate) async fn send_test(loaded: &LoadedConfig) -> Result<Vec<String>, CliError> {
+    let section = &loaded.resolved.config.notify;
+    if !section.desktop && !has_webhook(section) {
+        return Err(CliError::usage("no notifications are configured").with_hint(
+            "set `notify.webhook`, `notify.webhook_env` or `notify.desktop`; see \"Get notified\" in the documentation",
+        ));
+    }
+    if is_untrusted(loaded) {
+        return Err(CliError::usage(UNTRUSTED).with_hint("pass the file with `--config`"));
+    }
+    let mut sent = Vec::new();
+    if section.desktop {
+        show_on_desktop("this is a test message")
+            .await
+            .map_err(|why| CliError::failed(format!("no desktop notification: {why}")))?;
+        sent.push("the desktop".to_owned());
+    }
+    if has_webhook(section) {
+        let message = WebhookMessage::test(section.webhook_format, now_ms());
+        post(loaded, section, &message, &RETRY_DELAYS).await.map_err(|why| {
+            CliError::failed(format!("`notify.webhook` failed: {why}"))
+                .with_hint("check the URL and `notify.webhook_format`")
+        })?;
+        sent.push(match section.webhook_format {
+            WebhookFormat::Json => "the webhook".to_owned(),
+            WebhookFormat::Slack => "Slack".to_owned(),
+            WebhookFormat::Teams => "Teams".to_owned(),
+            WebhookFormat::Discord => "Discord".to_owned(),
+        });
+    }
+    Ok(sent)
 }
 
 fn warn(message: &str) {
@@ -210,7 +422,13 @@ fn warn(message: &str) {
 fn is_untrusted(loaded: &LoadedConfig) -> bool {
     let from_folder =
         loaded.locations.used().is_some_and(|used| used.by == ConfigFileSource::WorkingFolder);
-    let keys = ["notify.desktop", "notify.webhook", "notify.webhook_secret_env"];
+    let keys = [
+        "notify.desktop",
+        "notify.webhook",
+        "notify.webhook_env",
+        "notify.webhook_format",
+        "notify.webhook_secret_env",
+    ];
     let is_from_file = |key: &&str| {
         matches!(
             loaded.resolved.origin(key),
@@ -220,11 +438,10 @@ fn is_untrusted(loaded: &LoadedConfig) -> bool {
     from_folder && keys.iter().any(is_from_file)
 }
 
-async fn show_on_desktop(run_id: &RunId, notification: RunNotification) -> Result<(), String> {
-    let message = format!("run {} {}", run_store::short_id(run_id), notification.description());
+async fn show_on_desktop(message: &str) -> Result<(), String> {
     let mut command = tokio::process::Command::new("notify-send");
     command
-        .args(["--app-name=moothall", "moothall", &message])
+        .args(["--app-name=moothall", "moothall", message])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -240,26 +457,38 @@ async fn show_on_desktop(run_id: &RunId, notification: RunNotification) -> Resul
 async fn post(
     loaded: &LoadedConfig,
     section: &NotifySection,
-    url: &str,
-    run_id: &RunId,
-    notification: RunNotification,
-) -> Result<(), String> {
-    let url = Url::parse(url).map_err(|error| error.to_string())?;
-    let message = WebhookMessage::new(run_id, notification, now_ms());
-    let signature = match &section.webhook_secret_env {
-        Some(name) => {
-            let secret = loaded.environment.get(name).or_else(|| loaded.dotenv.get(name));
-            let secret = secret.map(str::trim).filter(|secret| !secret.is_empty());
-            // Never send unsigned if a secret is configured.
-            let secret = secret.ok_or_else(|| format!("`{name}` is not set"))?;
-            Some(message.signature(secret)?)
-        }
-        None => None,
+    message: &WebhookMessage,
+    delays: &[Duration],
+) -> Result<(), WebhookError> {
+    let variable = |name: &String| {
+        let value = loaded.environment.get(name).or_else(|| loaded.dotenv.get(name));
+        let value = value.map(str::trim).filter(|value| !value.is_empty());
+        value
+            .map(str::to_owned)
+            .ok_or_else(|| WebhookError::Setting(format!("`{name}` is not set")))
     };
-    let client = client(&url).map_err(|error| error.without_url().to_string())?;
+    let url = match (&section.webhook, &section.webhook_env) {
+        (Some(url), _) => url.clone(),
+        (None, Some(name)) => {
+            let url = variable(name)?;
+            check_webhook(&url)
+                .map_err(|fault| WebhookError::Setting(format!("`{name}` {fault}")))?;
+            url
+        }
+        (None, None) => {
+            return Err(WebhookError::Setting("`notify.webhook` is not set".to_owned()));
+        }
+    };
+    let url = Url::parse(&url).map_err(|error| WebhookError::Setting(error.to_string()))?;
+    // Never send unsigned if a secret is configured.
+    let secret = section.webhook_secret_env.as_ref().map(variable).transpose()?;
+    let signature = secret.map(|secret| message.signature(&secret)).transpose();
+    let signature = signature.map_err(|why| WebhookError::Setting(why.to_owned()))?;
+    let client =
+        client(&url).map_err(|error| WebhookError::Setting(error.without_url().to_string()))?;
     let mut last = String::new();
-    for delay in RETRY_DELAYS {
-        tokio::time::sleep(delay).await;
+    for delay in delays {
+        tokio::time::sleep(*delay).await;
         let mut request = client
             .post(url.clone())
             .header("content-type", "application/json")
@@ -278,7 +507,9 @@ async fn post(
             Err(error) => last = root(&error.without_url()),
         }
     }
-    Err(format!("{last} ({} attempts)", RETRY_DELAYS.len()))
+    let tries = delays.len();
+    let plural = if tries == 1 { "attempt" } else { "attempts" };
+    Err(WebhookError::Receiver(format!("{last} ({tries} {plural})")))
 }
 
 /// The innermost cause, such as a refused connection, which is the most helpful one.

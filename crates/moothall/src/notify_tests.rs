@@ -52,7 +52,12 @@ fn a_run_that_needs_review_is_notified_with_its_actual_state() {
 fn a_notification_contains_only_the_run() {
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
     assert_eq!(
-        WebhookMessage::new(&run_id, RunNotification::Budget, 1_763_000_000_999),
+        WebhookMessage::new(
+            WebhookFormat::Json,
+            &run_id,
+            RunNotification::Budget,
+            1_763_000_000_999
+        ),
         WebhookMessage {
             id: "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c-run.budget-1763000000999".to_owned(),
             timestamp: "1763000000".to_owned(),
@@ -73,4 +78,44 @@ fn signature_is_that_of_standard_webhooks() {
     assert_eq!(signed, Ok("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=".to_owned()));
     message.signature("whsec_not base64").unwrap_err();
     message.signature("any other secret").unwrap();
+}
+
+#[test]
+fn each_chat_gets_its_own_body() {
+    let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
+    let id = run_store::short_id(&run_id);
+    let body = |format| {
+        let message =
+            WebhookMessage::new(format, &run_id, RunNotification::Waiting, 1_763_000_000_999);
+        serde_json::from_str::<Value>(&message.body).unwrap()
+    };
+    let text = format!("moothall: run {id} needs review");
+    let both = format!("{text}\n`moothall show {id}`");
+    assert_eq!(
+        body(WebhookFormat::Slack),
+        json!({
+            "text": text,
+            "blocks": [{ "type": "section", "text": { "type": "mrkdwn", "text": both } }],
+        })
+    );
+    assert_eq!(
+        body(WebhookFormat::Discord),
+        json!({ "content": both, "allowed_mentions": { "parse": [] } })
+    );
+    let card = json!({
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [
+            { "type": "TextBlock", "text": text, "wrap": true },
+            { "type": "TextBlock", "text": format!("moothall show {id}"), "wrap": true },
+        ],
+    });
+    let content_type = "application/vnd.microsoft.card.adaptive";
+    assert_eq!(
+        body(WebhookFormat::Teams),
+        json!({
+            "type": "message",
+            "attachments": [{ "contentType": content_type, "content": card }],
+        })
+    );
 }

@@ -142,9 +142,13 @@ impl BenchmarkReport {
         for panel in &panels {
             flips.add(&panel.means_by_debate(None));
         }
-        let line =
-            panels.iter().fold(ValueLine::default(), |line, panel| line.with(&panel.points()));
-        let fit = line.fit();
+        let lines = |points: fn(&ScoredPanel<'_>) -> Vec<MovePoint>| {
+            panels.iter().fold(ValueLine::default(), |line, panel| line.with(&points(panel)))
+        };
+        // Lucky moves are debated again, which hides a part of every effect: only first debates show
+        // all of it.
+        let first = lines(|panel| panel.first_points(None));
+        let fit = first.fit();
         for panel in &panels {
             sums.add(panel, fit.per_unit);
         }
@@ -163,7 +167,7 @@ impl BenchmarkReport {
             flips: flips.share(),
             points_per_unit: fit.per_unit,
             verbosity: fit.per_100_words,
-            components: components(&panels, &line),
+            components: components(&panels, &lines(|panel| panel.points()), &first),
             judges: models(&panels)
                 .into_iter()
                 .map(|model| JudgeFigures::of(&panels, &model, styles.get(&model).copied()))
@@ -254,15 +258,21 @@ impl<'a> ScoredPanel<'a> {
             .collect()
     }
 
-    /// The mean of one model for each move.
-    fn points_of(&self, model: &str) -> Vec<MovePoint> {
-        let cases = self.means_by_debate(Some(model)).into_iter().zip(&self.truth);
+    /// Means of the first debates, of one model or of all members.
+    fn first_points(&self, model: Option<&str>) -> Vec<MovePoint> {
+        self.points_of(model, 1)
+    }
+
+    /// Means of the first `debates` of each move, of one model or of all members.
+    fn points_of(&self, model: Option<&str>, debates: usize) -> Vec<MovePoint> {
+        let cases = self.means_by_debate(model).into_iter().zip(&self.truth);
         cases
-            .filter_map(|(debates, truth)| {
+            .filter_map(|(means, truth)| {
                 let (unit, found) = (*truth)?;
-                let given: Vec<f64> = debates.into_iter().flatten().collect();
+                let given: Vec<f64> = means.into_iter().take(debates).flatten().collect();
                 let mean = given.iter().sum::<f64>() / given.len() as f64;
-                (!given.is_empty()).then(|| MovePoint::of(mean, unit, found?, 0.0).into())?
+                let point = MovePoint::of(mean, unit, found?, 0.0);
+                (!given.is_empty()).then_some(point)
             })
             .collect()
     }
@@ -372,7 +382,11 @@ impl ValueLine {
     }
 }
 
-fn components(panels: &[ScoredPanel<'_>], line: &ValueLine) -> MeasuredComponents {
+fn components(
+    panels: &[ScoredPanel<'_>],
+    line: &ValueLine,
+    first: &ValueLine,
+) -> MeasuredComponents {
     let pooled = |component: fn(&TierList) -> Option<NoiseComponent>| {
         let found = panels.iter().filter_map(|panel| component(panel.result.tiers));
         let (squares, freedom) = found.fold((0.0, 0.0), |(squares, freedom), one| {
@@ -392,7 +406,7 @@ fn components(panels: &[ScoredPanel<'_>], line: &ValueLine) -> MeasuredComponent
     let (members, models) = panels.first().map_or((1.0, 1.0), |panel| {
         (panel.table.judges().len() as f64, panel.table.models().1 as f64)
     });
-    let in_units = |variance: f64| (variance.max(0.0) / line.spread()).sqrt();
+    let in_units = |variance: f64| (variance.max(0.0) / first.spread()).sqrt();
     let cards = between_cards.unwrap_or(0.0);
     let truth: Vec<Vec<f64>> = panels
         .iter()
@@ -557,9 +571,10 @@ impl JudgeFigures {
                 controls.1 += u32::try_from(members.len()).unwrap_or(0);
             }
             flips.add(&panel.means_by_debate(Some(model)));
-            let own = panel.points_of(model);
+            let all = panel.points_of(Some(model), usize::MAX);
+            tau += kendall_tau(&all.iter().map(|one| (one.score, one.unit)).collect::<Vec<_>>());
+            let own = panel.first_points(Some(model));
             line = line.with(&own);
-            tau += kendall_tau(&own.iter().map(|one| (one.score, one.unit)).collect::<Vec<_>>());
             points.push(own);
         }
         let fit = line.fit();

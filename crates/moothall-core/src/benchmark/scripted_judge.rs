@@ -62,7 +62,7 @@ impl Default for JudgeProfile {
             taste: 0.65,
             lens: 0.3,
             card: 0.6,
-            verbosity: 3.0,
+            verbosity: 4.0,
             leniency: 0.0,
             self_preference: 0.4,
             style: 0,

@@ -118,7 +118,7 @@ impl<'a> VerdictSummary<'a> {
     /// What follows from a panel of one model.
     pub fn label_note(&self) -> Option<&'static str> {
         (self.tiers().panel == PanelLabel::SingleModel)
-            .then_some("One model judges: intervals include an allowance for this model's taste.")
+            .then_some("One model judges: intervals include an allowance for its taste.")
     }
 
     /// How well repeated verdicts agree.

@@ -241,7 +241,7 @@ fn read_file(lines: &mut PatchLines<'_>) -> Result<PatchFile, PatchFault> {
     let (old, new) = match (&headers.rename_from, &headers.rename_to) {
         (Some(old), Some(new)) => (old.clone(), new.clone()),
         _ => {
-            let path = same_path(head).ok_or(at(PatchFaultKind::Path))?;
+            let path = same_path(head).ok_or_else(|| at(PatchFaultKind::Path))?;
             (path.clone(), path)
         }
     };

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
@@ -16,6 +17,7 @@ use rustix::mount::{
 };
 
 use super::{GuardFault, GuardPart, GuardPlan, PrivateCopy};
+use crate::ffi;
 
 /// Directories of the system that are visible, if they exist.
 const SYSTEM_PATHS: [&str; 13] = [
@@ -99,6 +101,10 @@ pub(super) fn build(plan: &GuardPlan) -> Result<RootView, GuardFault> {
                     source == path && bound.iter().any(|above| path.starts_with(above));
                 if !is_covered {
                     bind(root, source, path).map_err(failed("cannot mount a directory"))?;
+                    // Landlock alone would allow writes to what is mounted below the private home.
+                    if source == path && !path.starts_with("/dev") {
+                        protect(root, path)?;
+                    }
                 }
                 if source == path {
                     bound.push(path.clone());
@@ -202,6 +208,20 @@ fn bind(root: &Path, source: &Path, path: &Path) -> io::Result<()> {
     }
     mount_bind_recursive(source, &target)?;
     Ok(())
+}
+
+/// Makes what was mounted at a path read-only.
+fn protect(root: &Path, path: &Path) -> Result<(), GuardFault> {
+    let target = inside(root, path);
+    // A repeated link is not a mount.
+    if !fs::symlink_metadata(&target).is_ok_and(|found| found.is_dir() || found.is_file()) {
+        return Ok(());
+    }
+    let failed = GuardFault::io(GuardPart::View, "cannot make a directory read-only");
+    match std::ffi::CString::new(target.as_os_str().as_bytes()) {
+        Ok(target) => ffi::make_read_only(&target).map_err(failed),
+        Err(_) => Err(GuardFault::new(GuardPart::View, "a path contains a zero byte")),
+    }
 }
 
 /// A path of the view while it is being built.

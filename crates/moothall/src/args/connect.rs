@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct ConnectArgs {
     /// Agent to connect
     #[arg(value_enum, value_name = "CLIENT")]
-    pub(crate) client: AgentClient,
+    pub(crate) client: ConnectClient,
     /// Also add a hook that checks the agent's own edits before they are made
     #[arg(long, conflicts_with = "remove")]
     pub(crate) hook: bool,
@@ -47,7 +47,7 @@ pub(crate) struct ConnectArgs {
 
 /// A coding agent that `moothall connect` can configure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AgentClient {
+pub(crate) enum ConnectClient {
     ClaudeCode,
     Codex,
     Gemini,
@@ -56,7 +56,7 @@ pub(crate) enum AgentClient {
     Zed,
 }
 
-impl AgentClient {
+impl ConnectClient {
     /// The name on the command line, which is also the name of its worker.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -74,5 +74,5 @@ impl AgentClient {
 pub(crate) struct HookArgs {
     /// Agent that calls the hook
     #[arg(value_enum, value_name = "CLIENT")]
-    pub(crate) client: AgentClient,
+    pub(crate) client: ConnectClient,
 }

@@ -16,7 +16,7 @@ Examples:
 Exit codes: 0 accepted, 1 rejected, 3 a person must decide, 2 and 4 the change was not judged";
 
 #[derive(Debug, Args)]
-#[command(after_help = GATE_EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = GATE_EXAMPLES)]
 pub(crate) struct GateArgs {
     #[command(subcommand)]
     pub(crate) command: Option<GateCommand>,
@@ -51,6 +51,11 @@ pub(crate) struct GateArgs {
 }
 
 impl GateArgs {
+    /// Whether something to judge is selected, which a subcommand does not use.
+    pub(crate) fn has_selection(&self) -> bool {
+        self.range.is_some() || self.staged || self.worktree || self.patch.is_some()
+    }
+
     pub(crate) fn format(&self) -> GateFormatArg {
         if self.json { GateFormatArg::Json } else { self.format }
     }

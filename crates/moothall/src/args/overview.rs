@@ -39,6 +39,7 @@ const GROUPS: [CommandGroup; 6] = [
         rare: &[
             "sandbox",
             "login",
+            "notify",
             "token",
             "team",
             "worker",

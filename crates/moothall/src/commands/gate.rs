@@ -31,6 +31,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &GateArgs) -> anyhow::Result<CliExi
     let environment = GitEnvironment::of(|name| std::env::var_os(name));
     let repository = GitRepository::discover(&args.workspace, &environment).map_err(failed)?;
     if let Some(GateCommand::Install { remove }) = args.command {
+        if args.has_selection() {
+            return Err(CliError::usage("`install` does not judge anything")
+                .with_hint("run `moothall gate install` without other options")
+                .into());
+        }
         return hook::run(&repository, remove);
     }
     let (subject, base) = subject_of(&repository, args)?;

@@ -19,9 +19,9 @@ use moothall_workspace::{policy_layers, today};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::proposed_edits::{EditResult, ProposedEdit, edits_of};
+use self::proposed_edits::{EditPrediction, ProposedEdit, edits_of};
 use super::draft::store::{failed, options_of};
-use crate::args::{AgentClient, GlobalArgs, HookArgs};
+use crate::args::{ConnectClient, GlobalArgs, HookArgs};
 use crate::config::{self, LoadedConfig};
 use crate::display;
 use crate::error::{CliError, CliExit};
@@ -60,7 +60,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &HookArgs) -> anyhow::Result<CliExi
 }
 
 /// Returns the advice against an edit, or `None`.
-fn check(global: &GlobalArgs, client: AgentClient) -> Result<Option<String>, CliError> {
+fn check(global: &GlobalArgs, client: ConnectClient) -> Result<Option<String>, CliError> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
     let call = read_call()?;
     let edits = edits_of(&call.tool_name, &call.tool_input);
@@ -106,10 +106,10 @@ fn read_call() -> Result<HookCall, CliError> {
 }
 
 /// The directory of the project. The agent may have changed its working directory since it started.
-fn workspace_of(loaded: &LoadedConfig, client: AgentClient, cwd: &Path) -> PathBuf {
+fn workspace_of(loaded: &LoadedConfig, client: ConnectClient, cwd: &Path) -> PathBuf {
     let variable = match client {
-        AgentClient::ClaudeCode => Some("CLAUDE_PROJECT_DIR"),
-        AgentClient::Gemini => Some("GEMINI_PROJECT_DIR"),
+        ConnectClient::ClaudeCode => Some("CLAUDE_PROJECT_DIR"),
+        ConnectClient::Gemini => Some("GEMINI_PROJECT_DIR"),
         _ => None,
     };
     let project = variable.and_then(|name| loaded.environment.get(name)).map(PathBuf::from);
@@ -161,10 +161,10 @@ fn judge_edit(
     };
     let text = base.as_deref().map(String::from_utf8_lossy);
     let after = match edit.apply(text.as_deref()) {
-        EditResult::Content(after) => Some(after),
-        EditResult::Deleted => None,
+        EditPrediction::Content(after) => Some(after),
+        EditPrediction::Deleted => None,
         // The content is unknown, so only the path is judged.
-        EditResult::Unknown => {
+        EditPrediction::Unknown => {
             let is_special = policy.protects(&path) || auto_run_by(&path).is_some();
             let shown = display::line(path.as_str());
             return match (policy.denies(&path), is_special) {

@@ -39,7 +39,7 @@ use crate::launch::ServerDefaults;
 use crate::run_store::RunStore;
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::user_input;
-use crate::{config, logging, open_files, process_resources};
+use crate::{config, logging, notify, open_files, process_resources};
 
 pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliExit> {
     let loaded = config::load(global.config.as_deref(), toml::Table::new())?;
@@ -102,6 +102,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
                 .with_metrics(metrics)
                 .with_workspaces(Arc::clone(&workspaces));
         let workspace_watch = tokio::spawn(workspaces.watch(closing.child_token()));
+        let resending =
+            tokio::spawn(notify::resend_until(global.config.clone(), closing.child_token()));
         let force_exit = cancel_on_signal(closing.clone())?;
         let link = match args.auth {
             AuthArg::Link => {
@@ -131,7 +133,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
             } => {}
             () = force_exit.cancelled() => {}
         }
-        let _ = tokio::join!(feed_watch, workspace_watch);
+        let _ = tokio::join!(feed_watch, workspace_watch, resending);
         local.close().await;
         served.map_err(|error| {
             CliError::failed("the server stopped unexpectedly").with_source(error)

@@ -81,6 +81,8 @@ www_url = "https://www.sec.gov"  # default
 [notify]
 desktop = false  # default
 # webhook is not set
+# webhook_env is not set
+webhook_format = "json"  # default
 # webhook_secret_env is not set
 
 [store]
@@ -124,6 +126,8 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "evidence.www_url", "value": "https://www.sec.gov", "origin": { "from": "default" } },
         { "key": "notify.desktop", "value": false, "origin": { "from": "default" } },
         { "key": "notify.webhook", "value": null, "origin": { "from": "default" } },
+        { "key": "notify.webhook_env", "value": null, "origin": { "from": "default" } },
+        { "key": "notify.webhook_format", "value": "json", "origin": { "from": "default" } },
         { "key": "notify.webhook_secret_env", "value": null, "origin": { "from": "default" } },
         { "key": "store.url", "value": null, "origin": { "from": "default" } },
         { "key": "store.connections", "value": 8, "origin": { "from": "default" } },

@@ -56,10 +56,19 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<ConfigProblem>
         let hint = "use a URL like \"https://example.com/hooks/moothall\"".to_owned();
         report(&["notify", "webhook"], fault, hint);
     }
-    if notify.webhook_secret_env.as_deref().is_some_and(|variable| !is_variable(variable)) {
-        let hint = "use the name of a variable, such as \"HOOK_SECRET\", never the secret itself";
-        let fault = "is not the name of an environment variable";
-        report(&["notify", "webhook_secret_env"], fault, hint.to_owned());
+    for (key, variable) in
+        [("webhook_secret_env", &notify.webhook_secret_env), ("webhook_env", &notify.webhook_env)]
+    {
+        if variable.as_deref().is_some_and(|variable| !is_variable(variable)) {
+            let hint =
+                "use the name of a variable, such as \"HOOK_SECRET\", never the secret itself";
+            let fault = "is not the name of an environment variable";
+            report(&["notify", key], fault, hint.to_owned());
+        }
+    }
+    if notify.webhook.is_some() && notify.webhook_env.is_some() {
+        let hint = "remove one of them".to_owned();
+        report(&["notify", "webhook_env"], "cannot be combined with `notify.webhook`", hint);
     }
     if let Some(Err(fault)) = config.store.url.as_deref().map(database::check_setting) {
         let hint = format!(
@@ -238,7 +247,7 @@ fn check_base_url(url: &str) -> Result<(), &'static str> {
 }
 
 /// Notifications cross the network, so unencrypted HTTP is allowed only on loopback.
-fn check_webhook(url: &str) -> Result<(), &'static str> {
+pub(crate) fn check_webhook(url: &str) -> Result<(), &'static str> {
     let url = reqwest::Url::parse(url).map_err(|_| "is not a valid URL")?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not contain a user name or password");

@@ -122,7 +122,8 @@ fn a_patch_is_applied_to_the_base_and_judged_whole() {
     let elsewhere = patch(&good, &["--base", "HEAD~1"]);
     assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
     assert!(elsewhere.stderr.contains("does not apply"), "{elsewhere}");
-    for (from, to) in [("value_one", "/home/x"), ("100644", "100755"), ("+value", "+<<<<<<< a\n+")]
+    for (from, to) in
+        [("value_one", "/home/ada"), ("100644", "100755"), ("+value", "+<<<<<<< a\n+")]
     {
         let changed = patch(&good.replace(from, to), &[]);
         assert_ne!(Outcome::of(&changed), Outcome::Accepted, "{from}: {changed}");
@@ -147,6 +148,7 @@ fn input_that_cannot_be_judged_is_an_error_with_a_hint() {
         (&["nothing..HEAD"][..], "`nothing` is not a commit", "git log"),
         (&["HEAD"], "`HEAD` is not a range of commits", "A..B"),
         (&["--patch", "missing.patch"], "cannot read the patch", ""),
+        (&["--staged", "install"], "`install` does not judge anything", "gate install"),
         (&["--workspace", "/"], "is not in a git repository", "--workspace DIR"),
     ] {
         let ran = match arguments.contains(&"--workspace") {

@@ -246,6 +246,30 @@ fn an_agent_sees_and_writes_only_its_copy_home_and_temporary_directory() {
     assert!(!home.join("file").exists());
 }
 
+/// Regression: Landlock allows writes below the private home directory, also to what is mounted
+/// there.
+#[test]
+fn a_readable_directory_below_the_home_directory_is_read_only() {
+    let world = world();
+    let tools = world.root().join("home/tools");
+    fs_err::create_dir_all(tools.join("bin")).unwrap();
+    fs_err::write(tools.join("file"), "tool\n").unwrap();
+    let tools = tools.display().to_string();
+    let path = format!("{tools}/bin:{}", std::env::var("PATH").unwrap());
+    let world = world.with("PATH", &path);
+    let script = "cat \"$HOME/tools/file\" >> notes.txt; echo evil > \"$HOME/tools/file\"; \
+                  echo evil > \"$HOME/tools/bin/evil\"; chmod 777 \"$HOME/tools/bin\"; true";
+    let (ran, record) = guard(&world, &["--read", &tools], script);
+    check_outcomes(&ran, &record, 0, &[("notes.txt", "applied")]);
+    assert_eq!(world.read("ws/notes.txt"), "one\ntool\n");
+    assert_eq!(fs_err::read_to_string(format!("{tools}/file")).unwrap(), "tool\n");
+    assert!(!Path::new(&tools).join("bin/evil").exists());
+    let home = world.root().join("home").display().to_string();
+    let (ran, _) = guard(&world, &["--read", &home], "true");
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("contains a directory that is private"), "{ran}");
+}
+
 /// Waits until a file exists.
 fn wait_for(path: &Path) {
     let until = Instant::now() + Duration::from_secs(40);
@@ -265,7 +289,8 @@ fn upper(world: &World) -> std::path::PathBuf {
 
 /// Starts an agent and waits until it has written the file `ready`.
 fn started(world: &World, args: &[&str]) -> Child {
-    let child = world.command(args).spawn().unwrap();
+    // Agents that wait for standard input end when the test closes it.
+    let child = world.command(args).stdin(std::process::Stdio::piped()).spawn().unwrap();
     let root = world.root().join("home/.local/state/moothall/guard");
     wait_for(&root);
     let until = Instant::now() + Duration::from_secs(40);
@@ -418,12 +443,10 @@ fn a_discarded_copy_leaves_nothing_but_its_record() {
 fn a_file_that_a_person_saves_in_the_meantime_is_a_conflict_and_keeps_the_save() {
     let world = world();
     let script = "echo agent >> notes.txt; echo agent >> src/app.py; echo x > ready; \
-                  while [ ! -e go ]; do sleep 0.05; done";
+                  read line";
     let args = guard_args(&[], script);
     let child = started(&world, &args);
     world.write("ws/notes.txt", "one\nfrom a person\n");
-    // The copy shows files that appear in the workspace.
-    world.write("ws/go", "");
     let ran = world.ran(&args, child.wait_with_output().unwrap());
     let record = ran.json();
     let expected = [("notes.txt", "needs_review"), ("ready", "applied"), ("src/app.py", "applied")];
@@ -436,11 +459,10 @@ fn a_file_that_a_person_saves_in_the_meantime_is_a_conflict_and_keeps_the_save()
 #[test]
 fn another_branch_in_the_meantime_holds_everything() {
     let world = world();
-    let script = "echo agent >> notes.txt; echo x > ready; while [ ! -e go ]; do sleep 0.05; done";
+    let script = "echo agent >> notes.txt; echo x > ready; read line";
     let args = guard_args(&[], script);
     let child = started(&world, &args);
     world.write("ws/.git/HEAD", "ref: refs/heads/other\n");
-    world.write("ws/go", "");
     let ran = world.ran(&args, child.wait_with_output().unwrap());
     let expected = [("notes.txt", "needs_review"), ("ready", "needs_review")];
     check_outcomes(&ran, &ran.json(), 3, &expected);

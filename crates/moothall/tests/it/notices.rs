@@ -41,7 +41,10 @@ impl Told {
 
 /// A receiver that answers with these codes in order.
 fn receiver(codes: &'static [&'static str]) -> (String, Receiver<Told>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    receiver_on(TcpListener::bind("127.0.0.1:0").unwrap(), codes)
+}
+
+fn receiver_on(listener: TcpListener, codes: &'static [&'static str]) -> (String, Receiver<Told>) {
     let address = format!("http://{}/hook", listener.local_addr().unwrap());
     let (tell, told) = channel();
     thread::spawn(move || {
@@ -138,4 +141,69 @@ fn notifications_need_a_secret_tls_and_a_trusted_configuration() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let warning = "warning: ignored the [notify] settings of the untrusted moothall.toml";
     assert!(ran.stderr.contains(warning), "{ran}");
+}
+
+#[test]
+fn notify_test_reaches_a_chat_whose_url_is_in_a_variable() {
+    for (format, name) in [("slack", "Slack"), ("teams", "Teams"), ("discord", "Discord")] {
+        let (address, told) = receiver(&["200 OK", "200 OK"]);
+        let world = World::new().with("CHAT_URL", &address);
+        let config =
+            format!("[notify]\nwebhook_env = \"CHAT_URL\"\nwebhook_format = \"{format}\"\n");
+        world.write_config("moothall.toml", &config);
+        let tested = world.run(&["notify", "test"]);
+        assert_eq!(tested.code, Some(0), "{tested}");
+        assert!(tested.stdout.contains(&format!("sent a test message to {name}")), "{tested}");
+        let body = told.recv().unwrap().body;
+        assert!(body.contains("moothall: this is a test message"), "{body}");
+        let ran = world.run(&SMALL);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let body = told.recv().unwrap().body;
+        assert!(body.contains(" is finished") && !body.contains("HLXI"), "{body}");
+    }
+}
+
+#[test]
+fn notify_test_explains_what_is_wrong() {
+    let nothing = World::new().run(&["notify", "test"]);
+    assert_eq!(nothing.code, Some(2), "{nothing}");
+    assert!(nothing.stderr.contains("no notifications are configured"), "{nothing}");
+    for (url, why) in [
+        ("", "`CHAT_URL` is not set"),
+        ("http://example.com/hook", "`CHAT_URL` must use https, except on this machine"),
+        ("http://127.0.0.1:9/hook", "(3 attempts)"),
+    ] {
+        let world = World::new().with("CHAT_URL", url);
+        world.write_config("moothall.toml", "[notify]\nwebhook_env = \"CHAT_URL\"\n");
+        let failed = world.run(&["notify", "test"]);
+        assert_eq!(failed.code, Some(4), "{failed}");
+        assert!(failed.stderr.contains(why) && !failed.stderr.contains("/hook"), "{failed}");
+    }
+}
+
+#[test]
+fn a_message_survives_a_receiver_that_is_down_and_is_delivered_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap();
+    drop(listener);
+    let world = world(&format!("http://{port}/hook"));
+    let ran = world.run(&SMALL);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stderr.contains("`moothall notify resend` try again"), "{ran}");
+    let still_down = world.run(&["notify", "resend"]);
+    assert_eq!(still_down.code, Some(4), "{still_down}");
+
+    let (_, told) = receiver_on(TcpListener::bind(port).unwrap(), &["204 No Content"]);
+    let sent = world.run(&["notify", "resend"]);
+    assert_eq!(
+        (sent.code, sent.stdout.as_str()),
+        (Some(0), "messages sent: 1, left: 0\n"),
+        "{sent}"
+    );
+    let told = told.recv().unwrap();
+    assert!(told.is_signed(), "{told:?}");
+    let run = world.run(&["runs", "--json"]).json()["runs"][0]["run_id"].clone();
+    assert!(told.header("webhook-id").starts_with(run.as_str().unwrap()), "{told:?}");
+    let nothing = world.run(&["notify", "resend"]);
+    assert_eq!(nothing.stdout, "messages sent: 0, left: 0\n", "{nothing}");
 }

@@ -116,7 +116,7 @@ fn a_committee_file_can_have_a_panel() {
 
 /// A run with another outcome for each headline and sign.
 const OUTCOMES: [(&str, &[&str]); 5] = [
-    ("one_move_leads", &["--committee", "sure.toml"]),
+    ("two_moves_lead", &["--committee", "sure.toml"]),
     ("several_moves_lead", &[]),
     ("doing_nothing_leads", &["--panel", "demo/cautious"]),
     ("few_controls", &["--committee", "few.toml"]),

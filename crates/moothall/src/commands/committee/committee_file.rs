@@ -37,7 +37,7 @@ const KEYS: CommitteeKeys = CommitteeKeys {
         CommitteeKeys { name: "panel", keys: SEAT, tables: &[] },
         CommitteeKeys {
             name: "verdict",
-            keys: &["again", "rounds_again", "stop_at", "lead", "interval", "repeat"],
+            keys: &["again", "rounds_again", "stop_at", "lead", "interval", "repeat", "forecasts"],
             tables: &[CommitteeKeys {
                 name: "controls",
                 keys: &["known_bad", "weakened"],
@@ -321,6 +321,10 @@ impl CommitteeWriter<'_> {
         if plan.repeat > 1 {
             self.note_on("Debates and panel happen so often, to see how well verdicts agree.");
             self.number("repeat", plan.repeat);
+        }
+        if plan.forecasts {
+            self.note_on("Members also state chances about the next filings.");
+            let _ = writeln!(self.0, "forecasts = true");
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::json_entry::{self, JsonHook};
 use super::toml_entry;
-use crate::args::{AgentClient, ConnectArgs, ToolsArg};
+use crate::args::{ConnectArgs, ConnectClient, ToolsArg};
 use crate::config::EnvVars;
 use crate::error::CliError;
 
@@ -30,7 +30,7 @@ pub(crate) enum ConnectSource<'a> {
 /// All files that connect a client.
 #[derive(Debug)]
 pub(crate) struct ConnectPlan {
-    client: AgentClient,
+    client: ConnectClient,
     is_project: bool,
     has_hook: bool,
     files: Vec<ClientFile>,
@@ -98,7 +98,7 @@ impl ConnectPlan {
         let client = args.client;
         // `--remove` also removes a hook that an earlier call added.
         let has_hook = args.hook || args.remove;
-        if args.hook && matches!(client, AgentClient::Cursor | AgentClient::Zed) {
+        if args.hook && matches!(client, ConnectClient::Cursor | ConnectClient::Zed) {
             return Err(CliError::usage(format!(
                 "{} has no hook that runs before an edit",
                 client.name()
@@ -128,21 +128,21 @@ impl ConnectPlan {
     /// What the user must do or know after the files are written.
     pub(crate) fn notes(&self) -> Vec<&'static str> {
         let mut notes = vec![match (self.client, self.is_project) {
-            (AgentClient::ClaudeCode, true) => {
+            (ConnectClient::ClaudeCode, true) => {
                 "Claude Code asks each user to approve the servers of a project; then `claude mcp list` shows it"
             }
-            (AgentClient::ClaudeCode, false) => "check it with `claude mcp list`",
-            (AgentClient::Codex, true) => {
+            (ConnectClient::ClaudeCode, false) => "check it with `claude mcp list`",
+            (ConnectClient::Codex, true) => {
                 "Codex reads the file of a project only if you trust the project; then `codex mcp list` shows it"
             }
-            (AgentClient::Codex, false) => "check it with `codex mcp list`",
-            (AgentClient::Gemini, _) => "check it with `gemini mcp list`",
-            (AgentClient::Opencode, _) => "check it with `opencode mcp list`",
-            (AgentClient::Cursor, _) => "turn it on in the settings of Cursor, under MCP",
-            (AgentClient::Zed, _) => "see its state in the settings of the agent panel",
+            (ConnectClient::Codex, false) => "check it with `codex mcp list`",
+            (ConnectClient::Gemini, _) => "check it with `gemini mcp list`",
+            (ConnectClient::Opencode, _) => "check it with `opencode mcp list`",
+            (ConnectClient::Cursor, _) => "turn it on in the settings of Cursor, under MCP",
+            (ConnectClient::Zed, _) => "see its state in the settings of the agent panel",
         }];
         if self.has_hook {
-            if self.client == AgentClient::Codex {
+            if self.client == ConnectClient::Codex {
                 notes.push(
                     "Codex skips a new hook until you have reviewed it: start `codex` and run `/hooks`",
                 );
@@ -155,7 +155,7 @@ impl ConnectPlan {
 }
 
 fn files_of(
-    client: AgentClient,
+    client: ConnectClient,
     folders: &ClientFolders<'_>,
     program: &str,
     tools: ToolsArg,
@@ -178,7 +178,7 @@ fn files_of(
         files.push(ClientFile { path, entries });
     };
     match client {
-        AgentClient::ClaudeCode => {
+        ConnectClient::ClaudeCode => {
             let entry = json!({ "type": "stdio", "command": program, "args": args });
             let server = ClientEntry::JsonServer { list: "mcpServers", entry };
             let path = match project {
@@ -195,7 +195,7 @@ fn files_of(
                 add(path, vec![hook("PreToolUse", matcher, HOOK_SECONDS, None)]);
             }
         }
-        AgentClient::Codex => {
+        ConnectClient::Codex => {
             let path = match project {
                 true => ".codex/config.toml".into(),
                 false => folders.user("CODEX_HOME", ".codex", "config.toml")?,
@@ -206,7 +206,7 @@ fn files_of(
             }
             add(path, entries);
         }
-        AgentClient::Gemini => {
+        ConnectClient::Gemini => {
             let path = match project {
                 true => ".gemini/settings.json".into(),
                 false => folders.user("", ".gemini", "settings.json")?,
@@ -219,7 +219,7 @@ fn files_of(
             }
             add(path, entries);
         }
-        AgentClient::Cursor => {
+        ConnectClient::Cursor => {
             let path = match project {
                 true => ".cursor/mcp.json".into(),
                 false => folders.user("", ".cursor", "mcp.json")?,
@@ -227,7 +227,7 @@ fn files_of(
             let entry = json!({ "command": program, "args": args });
             add(path, vec![ClientEntry::JsonServer { list: "mcpServers", entry }]);
         }
-        AgentClient::Opencode => {
+        ConnectClient::Opencode => {
             let name = |name: &str| match project {
                 true => Ok(PathBuf::from(name)),
                 false => folders.user("XDG_CONFIG_HOME", ".config", &format!("opencode/{name}")),
@@ -249,7 +249,7 @@ fn files_of(
                 add(path, vec![ClientEntry::Plugin(PLUGIN.replace("\"PROGRAM\"", &quoted))]);
             }
         }
-        AgentClient::Zed => {
+        ConnectClient::Zed => {
             let path = match project {
                 true => ".zed/settings.json".into(),
                 false => folders.user("XDG_CONFIG_HOME", ".config", "zed/settings.json")?,
@@ -263,9 +263,9 @@ fn files_of(
 
 /// Arguments of the server. Clients start it in the directory of the project, except Cursor, which
 /// replaces a variable instead.
-fn server_args(client: AgentClient, tools: ToolsArg) -> Vec<String> {
+fn server_args(client: ConnectClient, tools: ToolsArg) -> Vec<String> {
     let workspace = match client {
-        AgentClient::Cursor => "${workspaceFolder}",
+        ConnectClient::Cursor => "${workspaceFolder}",
         _ => ".",
     };
     let mut args = vec!["mcp", "--workspace", workspace, "--worker", client.name()];
@@ -276,7 +276,7 @@ fn server_args(client: AgentClient, tools: ToolsArg) -> Vec<String> {
 }
 
 /// The command line of the hook, for a shell.
-fn hook_command(client: AgentClient, program: &str) -> Result<String, CliError> {
+fn hook_command(client: ConnectClient, program: &str) -> Result<String, CliError> {
     let program = shlex::try_quote(program)
         .map_err(|_| CliError::usage("the path of the moothall executable is not valid"))?;
     Ok(format!("{program} hook {}", client.name()))

@@ -82,7 +82,8 @@ fn an_earlier_version_of_the_hook_is_replaced() {
     let old = JsonHook { command: "/old/bin/moothall hook claude-code".to_owned(), ..hook() };
     let added = old.add("{}\n").unwrap();
     let replaced = hook().add(&added).unwrap();
-    assert_eq!(replaced, hook().add("{}\n").unwrap());
+    let value: Value = serde_json::from_str(&replaced).unwrap();
+    assert_eq!(value, json!({ "hooks": { "PreToolUse": [hook().group()] } }), "{replaced}");
     assert!(!replaced.contains("/old/bin"), "{replaced}");
 }
 

@@ -5,7 +5,7 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use moothall_workspace::GitRepository;
 
@@ -87,7 +87,7 @@ fn install_hook(directory: &Path) -> Result<String, CliError> {
     Ok(format!("installed: {}{before}", shown(&hook)))
 }
 
-fn write_script(path: &PathBuf) -> std::io::Result<()> {
+fn write_script(path: &Path) -> std::io::Result<()> {
     let mut file = fs_err::OpenOptions::new();
     file.write(true).create(true).truncate(true).options_mut().mode(0o755);
     let mut file = file.open(path)?;

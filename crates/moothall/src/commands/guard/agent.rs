@@ -64,9 +64,16 @@ pub(super) fn run_agent(
     let found = find_agent(name, &search, &workspace, &home_at)?;
     let mut read = found.read;
     for path in &run.record.options.read {
-        read.push(fs::canonicalize(path).map_err(|error| {
-            CliError::usage(format!("cannot read `{}`", path.display())).with_source(error)
-        })?);
+        let shown = path.display();
+        let real = fs::canonicalize(path).map_err(|error| {
+            CliError::usage(format!("cannot read `{shown}`")).with_source(error)
+        })?;
+        let private = [home_at.as_path(), workspace.as_path(), Path::new("/tmp")];
+        if private.iter().any(|private| private.starts_with(&real)) {
+            return Err(CliError::usage(format!("`{shown}` contains a directory that is private"))
+                .with_hint("pass the directories in it that the agent needs"));
+        }
+        read.push(real);
     }
     let network = network(run)?;
     let environment = environment(run, flags, &home_at, network.proxy)?;
@@ -88,7 +95,7 @@ pub(super) fn run_agent(
     }
     let index = IndexThread::start(run)?;
     let output = if json { AgentOutput::Stderr } else { AgentOutput::Inherit };
-    let session = AgentSession { plan, environment, command_line, output };
+    let session = GuardSession { plan, environment, command_line, output };
     let timeout = Duration::from_secs(run.record.options.timeout_seconds);
     let terminal_settings = rustix::termios::tcgetattr(io::stdin()).ok();
     let log = EgressLog::default();
@@ -102,7 +109,7 @@ pub(super) fn run_agent(
                 run.record.options.full_copy = true;
                 make_full_copy(run, json)?;
                 let plan = GuardPlan { copy: run.copy(), ..session.plan.clone() };
-                AgentSession { plan, ..session }.start().await
+                GuardSession { plan, ..session }.start().await
             }
             started => started,
         };
@@ -130,14 +137,14 @@ pub(super) fn run_agent(
 }
 
 /// Everything to start a process in a view.
-pub(super) struct AgentSession {
+pub(super) struct GuardSession {
     pub(super) plan: GuardPlan,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) command_line: Vec<OsString>,
     pub(super) output: AgentOutput,
 }
 
-impl AgentSession {
+impl GuardSession {
     pub(super) async fn start(&self) -> Result<StartedAgent, GuardFault> {
         let program = std::env::current_exe().map_err(|error| GuardFault {
             part: GuardPart::Control,
@@ -173,7 +180,7 @@ async fn watch(
     let mut terminate = signal(SignalKind::terminate()).map_err(no_signal)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(no_signal)?;
     let end = tokio::select! {
-        exit = process.wait() => GuardEnd::from(exit),
+        exit = process.wait() => GuardEnd::from(exit.map_err(|fault| guard_error(&fault))?),
         _ = tokio::signal::ctrl_c() => GuardEnd::Interrupted,
         _ = terminate.recv() => GuardEnd::Interrupted,
         _ = hangup.recv() => GuardEnd::Interrupted,
@@ -430,8 +437,9 @@ async fn try_copy(
         read: Vec::new(),
         ports: Vec::new(),
     };
-    let script = "echo x > probe && test ! -e \"$OUTSIDE\" && ! echo x > /usr/moothall-probe";
-    let session = AgentSession {
+    let script =
+        "echo x > probe && test ! -e \"$OUTSIDE\" && ! (echo x > /usr/moothall-probe) 2>/dev/null";
+    let session = GuardSession {
         plan,
         environment: vec![
             ("PATH".into(), "/usr/bin:/bin".into()),
@@ -441,8 +449,7 @@ async fn try_copy(
         output: AgentOutput::Stderr,
     };
     let mut started = session.start().await?;
-    let exit = started.process.wait().await;
-    match exit {
+    match started.process.wait().await? {
         moothall_sandbox::guard::AgentExit::Exited(0) if at("upper").join("probe").exists() => {
             Ok(copy)
         }

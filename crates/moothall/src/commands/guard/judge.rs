@@ -12,7 +12,7 @@ use moothall_sandbox::guard::{AgentExit, AgentOutput, GuardPlan, PrivateCopy};
 use moothall_workspace::{CopyChanges, CopyOutcome, CopyVerdict, DraftCaller};
 
 use super::WORKER;
-use super::agent::{AgentSession, CHECK_TIMEOUT, base_environment, home_directory};
+use super::agent::{CHECK_TIMEOUT, GuardSession, base_environment, home_directory};
 use super::record::{
     GuardFileRow, GuardFindingRow, GuardRecord, GuardResult, GuardRun, GuardState, remove_tree,
 };
@@ -139,7 +139,7 @@ fn run_check(
     }));
     let read: Vec<PathBuf> =
         read.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    let session = AgentSession {
+    let session = GuardSession {
         plan: GuardPlan {
             workspace: run.record.workspace.clone(),
             copy: PrivateCopy::Overlay { upper: at("upper"), work: at("work") },
@@ -160,10 +160,11 @@ fn run_check(
             Err(fault) => return Some(format!("did not run: {fault}")),
         };
         match tokio::time::timeout(CHECK_TIMEOUT, started.process.wait()).await {
-            Ok(AgentExit::Exited(0)) => None,
-            Ok(AgentExit::Exited(code)) => Some(format!("failed with exit code {code}")),
-            Ok(AgentExit::Signalled(signal)) => Some(format!("was ended by signal {signal}")),
-            Ok(AgentExit::Killed) => Some("was killed".to_owned()),
+            Ok(Ok(AgentExit::Exited(0))) => None,
+            Ok(Ok(AgentExit::Exited(code))) => Some(format!("failed with exit code {code}")),
+            Ok(Ok(AgentExit::Signalled(signal))) => Some(format!("was ended by signal {signal}")),
+            Ok(Ok(AgentExit::Killed)) => Some("was killed".to_owned()),
+            Ok(Err(fault)) => Some(format!("did not run: {fault}")),
             Err(_) => {
                 started.process.kill().await;
                 Some("timed out".to_owned())

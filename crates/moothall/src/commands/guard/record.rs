@@ -191,6 +191,8 @@ pub(super) struct GuardRun {
     folder: PathBuf,
     /// Held while this process uses the copy.
     lock: Option<File>,
+    /// Whether this process created it.
+    is_new: bool,
 }
 
 impl GuardRun {
@@ -228,7 +230,7 @@ impl GuardRun {
             result: None,
         };
         let lock = lock(&folder).map_err(cannot)?;
-        let mut run = Self { record, folder, lock };
+        let mut run = Self { record, folder, lock, is_new: true };
         run.save(GuardState::Running)?;
         Ok(run)
     }
@@ -357,11 +359,9 @@ impl GuardRun {
         write().map_err(cannot_write)
     }
 
-    /// Removes a run whose agent never started, if its copy is empty.
+    /// Removes a new run whose agent never started.
     pub(super) fn abandon(&mut self) {
-        let has_changes =
-            fs::read_dir(self.folder("upper")).is_ok_and(|mut found| found.next().is_some());
-        if has_changes && !self.record.options.full_copy {
+        if !self.is_new {
             let _ = self.save(GuardState::Stopped);
             return;
         }
@@ -419,7 +419,7 @@ fn runs_folder(opened: &OpenDraftStore) -> Result<PathBuf, CliError> {
 fn read(folder: &Path) -> Option<GuardRun> {
     let bytes = fs::read(folder.join("guard.json")).ok()?;
     let record = serde_json::from_slice(&bytes).ok()?;
-    Some(GuardRun { record, folder: folder.to_owned(), lock: None })
+    Some(GuardRun { record, folder: folder.to_owned(), lock: None, is_new: false })
 }
 
 /// Takes the lock of a run. `None` if another process has it.

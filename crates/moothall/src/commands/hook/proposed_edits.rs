@@ -21,7 +21,7 @@ enum EditStep {
 
 /// The file after an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum EditResult {
+pub(crate) enum EditPrediction {
     Content(String),
     Deleted,
     /// The edit cannot be predicted, or the client will refuse it.
@@ -34,31 +34,31 @@ impl ProposedEdit {
     }
 
     /// Applies the edit to the current content.
-    pub(crate) fn apply(&self, base: Option<&str>) -> EditResult {
+    pub(crate) fn apply(&self, base: Option<&str>) -> EditPrediction {
         let mut text = base.map(str::to_owned);
         for step in &self.steps {
             text = match step {
                 EditStep::Write(content) => Some(content.clone()),
                 EditStep::Delete => None,
-                EditStep::Unknown => return EditResult::Unknown,
+                EditStep::Unknown => return EditPrediction::Unknown,
                 EditStep::Replace { old, new, .. } if old.is_empty() => {
                     // Gemini CLI and opencode create a file this way.
                     match text.as_deref() {
                         None | Some("") => Some(new.clone()),
-                        Some(_) => return EditResult::Unknown,
+                        Some(_) => return EditPrediction::Unknown,
                     }
                 }
                 EditStep::Replace { old, new, all } => {
                     let current = text.unwrap_or_default();
                     match (current.matches(old.as_str()).count(), all) {
-                        (0, _) => return EditResult::Unknown,
+                        (0, _) => return EditPrediction::Unknown,
                         (_, true) => Some(current.replace(old.as_str(), new)),
                         (_, false) => Some(current.replacen(old.as_str(), new, 1)),
                     }
                 }
             };
         }
-        text.map_or(EditResult::Deleted, EditResult::Content)
+        text.map_or(EditPrediction::Deleted, EditPrediction::Content)
     }
 }
 

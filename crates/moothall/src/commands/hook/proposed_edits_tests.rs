@@ -4,15 +4,15 @@ use serde_json::json;
 use super::*;
 
 #[track_caller]
-fn check(tool: &str, input: &Value, base: Option<&str>, expected: &[(&str, EditResult)]) {
+fn check(tool: &str, input: &Value, base: Option<&str>, expected: &[(&str, EditPrediction)]) {
     let edits = edits_of(tool, input);
-    let applied: Vec<(&str, EditResult)> =
+    let applied: Vec<(&str, EditPrediction)> =
         edits.iter().map(|edit| (edit.path.as_str(), edit.apply(base))).collect();
     assert_eq!(applied, expected);
 }
 
-fn content(text: &str) -> EditResult {
-    EditResult::Content(text.to_owned())
+fn content(text: &str) -> EditPrediction {
+    EditPrediction::Content(text.to_owned())
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn the_edits_of_each_client_are_read() {
 fn an_edit_that_cannot_be_predicted_has_an_unknown_result() {
     let base = Some("one\n");
     let missing = json!({ "file_path": "a", "old_string": "two", "new_string": "2" });
-    check("Edit", &missing, base, &[("a", EditResult::Unknown)]);
+    check("Edit", &missing, base, &[("a", EditPrediction::Unknown)]);
     check(
         "NotebookEdit",
         &json!({ "notebook_path": "a.ipynb" }),
         base,
-        &[("a.ipynb", EditResult::Unknown)],
+        &[("a.ipynb", EditPrediction::Unknown)],
     );
-    check("Edit", &json!({ "file_path": "a" }), base, &[("a", EditResult::Unknown)]);
+    check("Edit", &json!({ "file_path": "a" }), base, &[("a", EditPrediction::Unknown)]);
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn a_patch_of_codex_is_read_also_inside_a_shell_command() {
     let expected = [
         ("new.py", content("x = 1\n\n")),
         ("a.py", content("one\n2\nthree\n4\n")),
-        ("old.py", EditResult::Deleted),
-        ("to.py", EditResult::Unknown),
-        ("from.py", EditResult::Unknown),
+        ("old.py", EditPrediction::Deleted),
+        ("to.py", EditPrediction::Unknown),
+        ("from.py", EditPrediction::Unknown),
     ];
     let base = Some("one\ntwo\nthree\nfour\n");
     check("apply_patch", &json!({ "command": patch }), base, &expected);

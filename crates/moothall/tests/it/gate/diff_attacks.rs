@@ -144,7 +144,7 @@ const SHAPES: &[AttackCase] = &[
         vec![]
     }),
     ("huge binary", NeedsPerson, |repo| {
-        repo.write("z/b.bin", vec![0; 20 << 20]);
+        repo.write("z/b.bin", vec![0_u8; 20 << 20]);
         repo.commit("huge");
         vec![LAST]
     }),
