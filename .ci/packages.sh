@@ -41,6 +41,7 @@ install_packages_and_clients() {
     bash tools/restate/install.sh
     bash tools/local-model/up.sh --install-only
     bash tools/api-check/run.sh --install-only "$api_check"
+    bash tools/agent-clients/install.sh "$HOME/.cache/moothall/agent-clients" gemini
     bash tools/gate-check/run.sh --install-only "$gate_check"
     bash tools/mcp-check/run.sh --install-only "$mcp_check"
     bash tools/otlp-check/run.sh --install-only "$otlp_check"

@@ -274,7 +274,7 @@ impl CopyReader<'_> {
             }
             if self.is_git(&name) {
                 self.out.git.settings.add(path.as_bytes());
-            } else if !self.is_left_out_folder(&path) {
+            } else if !self.is_base_folder(&path) || !self.is_left_out_folder(&path) {
                 self.add_deleted(&path)?;
             }
         }

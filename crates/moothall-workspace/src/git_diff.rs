@@ -12,9 +12,8 @@ use moothall_core::gate::{
 };
 
 use super::change_set::judge_files;
-use super::git_repository::{
-    GitError, GitRepository, ObjectId, ObjectReader, RawChange, TrackedEntry,
-};
+use super::git_repository::{GitError, GitRepository, ObjectId, RawChange, TrackedEntry};
+use super::object_reader::ObjectReader;
 use super::worktree_files::{WorktreeChange, WorktreeFiles, worktree_changes};
 
 /// Further changed files are counted, but not judged.

@@ -8,7 +8,8 @@ use moothall_core::gate::{
 };
 
 use super::change_set::judge_change_set;
-use super::git_repository::{GitError, GitRepository, ObjectId, ObjectReader, TrackedEntry};
+use super::git_repository::{GitError, GitRepository, ObjectId, TrackedEntry};
+use super::object_reader::ObjectReader;
 
 /// Why a patch cannot be judged.
 #[derive(Debug, thiserror::Error)]

@@ -27,6 +27,7 @@ mod handoff;
 mod journal;
 mod journal_head;
 mod notifications;
+mod object_reader;
 mod policy_files;
 mod prepared_drafts;
 mod review;

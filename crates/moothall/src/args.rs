@@ -209,7 +209,7 @@ pub(crate) enum CliCommand {
     Edit(Box<EditCommandArgs>),
     /// Judge a git diff by the policy: staged files, the working tree, commits or a patch
     Gate(GateArgs),
-    /// Run a coding agent on a private copy of the workspace; the gate judges what it changed
+    /// Run a coding agent on a private copy of the workspace, and judge what it changed
     Guard(Box<GuardArgs>),
     /// Propose changes to files; the gate checks them before anything is written
     Draft(DraftCommandArgs),
@@ -223,7 +223,7 @@ pub(crate) enum CliCommand {
     Mcp(McpArgs),
     /// Add Moothall to Claude Code, Codex, Gemini CLI, Cursor, opencode or Zed
     Connect(ConnectArgs),
-    /// Check an agent's edit before it is made; agents call it after `moothall connect --hook`
+    /// Check an agent's edit before it is made; agents start it (`moothall connect --hook`)
     Hook(HookArgs),
     /// Test notifications, and send those again that were not delivered
     #[command(subcommand)]

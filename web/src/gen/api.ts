@@ -22,7 +22,7 @@ export type DraftSay = "approve" | "reject" | "send_back";
  */
 export type ApproveMoveRequest = { 
 /**
- * Id of the move.
+ * Id of the move; `verdict` for the verdict of a panel that failed its controls.
  */
 move: string, 
 /**
@@ -493,7 +493,11 @@ best: BestMove | null,
 /**
  * Score of doing nothing.
  */
-do_nothing: number | null, };
+do_nothing: number | null, 
+/**
+ * The verdict of a blind panel.
+ */
+panel?: PanelSummary, };
 
 /**
  * Request to create a token.
@@ -1315,6 +1319,23 @@ in_debate: boolean,
 recommended: boolean, };
 
 /**
+ * The verdict of a blind panel in a list of runs.
+ */
+export type PanelSummary = { 
+/**
+ * The verdict in one sentence.
+ */
+headline: string, 
+/**
+ * What the controls show, unless the panel passed.
+ */
+warning: string | null, 
+/**
+ * Whether the panel failed its controls, so that no move is recommended.
+ */
+failed: boolean, };
+
+/**
  * Error response of the API.
  */
 export type Problem = { 
@@ -1628,7 +1649,8 @@ name?: string,
  */
 model?: string, 
 /**
- * Models by role (`inference`, `analyst`, `critic`, `decision-maker`) or member (`F1`, `D2`). A
+ * Models by role (`inference`, `analyst`, `critic`, `decision-maker`, `panel`) or member (`F1`,
+ * `D2`, `P3`). A
  * list names models to use when the ones before them are unavailable.
  */
 models?: { [key in string]: ModelChoice }, 
@@ -1640,6 +1662,22 @@ committee?: string,
  * A committee as TOML, in the format of `moothall committee show`, instead of `committee`.
  */
 committee_file?: string, 
+/**
+ * How moves are judged (default: as the committee says; the built-in one has no panel).
+ */
+verdict?: VerdictMode, 
+/**
+ * Models of the blind panel, dealt to its members in turn.
+ */
+panel?: Array<string>, 
+/**
+ * How many of the best moves are debated again, stage by stage; requires a panel.
+ */
+again?: Array<number>, 
+/**
+ * How often debates and panel happen for the same moves (1 to 5; default: 1); requires a panel.
+ */
+repeat?: number, 
 /**
  * Rounds per debate.
  */
@@ -1977,6 +2015,11 @@ file: string,
  * Size in bytes.
  */
 bytes: number, };
+
+/**
+ * How a verdict is reached, as users choose it.
+ */
+export type VerdictMode = "full" | "panel" | "off";
 
 /**
  * A workspace.

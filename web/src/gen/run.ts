@@ -34,6 +34,11 @@ ended_at: string | null,
 outputs: Array<string>, };
 
 /**
+ * Where allowances come from.
+ */
+export type AllowanceSource = "default" | { "measured": Sha256Hex };
+
+/**
  * One attempt, as far as it got.
  */
 export type AttemptView = { 
@@ -112,7 +117,12 @@ unpriced_calls: number, };
  * The purpose of a request. Never sent to a provider: it names traces, groups costs and tells the
  * demo model what to answer.
  */
-export type CallPurpose = "ask" | "probe" | "generate" | "critique" | "synthesize-financials" | "synthesize-news" | "infer-financial" | "infer-trend" | "analyst" | "critic" | "decision-maker" | "score" | "score-nothing" | "score-baseline" | "edit" | "review";
+export type CallPurpose = "ask" | "probe" | "generate" | "critique" | "synthesize-financials" | "synthesize-news" | "infer-financial" | "infer-trend" | "analyst" | "critic" | "decision-maker" | "score" | "score-nothing" | "score-baseline" | "panel-score" | "forecast" | "edit" | "review";
+
+/**
+ * The part that a case has in the verdict.
+ */
+export type CaseKind = "move" | "held-move" | "do-nothing";
 
 /**
  * The claim check of a document.
@@ -241,7 +251,60 @@ other: Array<string>,
 /**
  * Neighbours in the ranking that are too close to call.
  */
-close_calls: Array<CloseCall>, };
+close_calls: Array<CloseCall>, 
+/**
+ * Debates besides the first one of each move: repeats (`m7/d2`), doing nothing (`m0`) and
+ * planted moves (`control-1`).
+ */
+other_debates: Array<MoveView>, 
+/**
+ * The panel's verdict after the last finished stage.
+ */
+verdict: VerdictView | null, };
+
+/**
+ * How a control was made.
+ */
+export type ControlKind = "known-bad" | { "weakened-copy": string };
+
+/**
+ * The results of all controls.
+ */
+export type ControlReport = { 
+/**
+ * What the controls show.
+ */
+check: PanelCheck, 
+/**
+ * Each control.
+ */
+results: Array<ControlResult>, 
+/**
+ * Members that missed three or more controls. Their cards do not count, unless the panel
+ * fails because too few members are left.
+ */
+left_out: Array<string>, };
+
+/**
+ * Whether a control was caught.
+ */
+export type ControlResult = { 
+/**
+ * The control.
+ */
+id: string, 
+/**
+ * How it was made.
+ */
+kind: ControlKind, 
+/**
+ * Whether the mean of the whole panel has the expected order.
+ */
+is_caught: boolean, 
+/**
+ * Members whose own cards have the expected order.
+ */
+caught_by: Array<string>, };
 
 /**
  * A problem that makes the result of a debate less reliable.
@@ -708,7 +771,31 @@ key_objection?: Objection | null,
 /**
  * Why each decision maker gave its scores. Absent in events of version 0.1.
  */
-reasoning?: { [key in string]: string }, } | { "type": "pipeline_complete", 
+reasoning?: { [key in string]: string }, } | { "type": "verdict_updated", 
+/**
+ * The finished stage: 1 after the first debates, then one for each stage of repeats.
+ */
+stage: number, 
+/**
+ * The moves that are debated again now; empty if the verdict is final.
+ */
+again: Array<string>, 
+/**
+ * The verdict in one sentence.
+ */
+headline: string, 
+/**
+ * The warning about the panel's controls, if any.
+ */
+warning?: string, 
+/**
+ * How well repeated verdicts agree, if everything was repeated.
+ */
+stability?: StabilityReport, 
+/**
+ * Tiers, intervals and controls.
+ */
+tiers: TierList, } | { "type": "pipeline_complete", 
 /**
  * The verdict.
  */
@@ -979,6 +1066,61 @@ export type MicroUsd = number;
 export type ModelName = string;
 
 /**
+ * What the panel found out about one case. Scores are in tenths of a point, chances in
+ * thousandths.
+ */
+export type MoveEstimate = { 
+/**
+ * `m7`; `m0` for doing nothing.
+ */
+move_id: string, 
+/**
+ * Its part in the verdict.
+ */
+kind: CaseKind, 
+/**
+ * The estimated score.
+ */
+score: number, 
+/**
+ * The interval around the score; `None` with too few moves.
+ */
+interval?: ScoreInterval | null, 
+/**
+ * Chance to be the best; `None` if it is in no tier.
+ */
+chance_best?: number | null, 
+/**
+ * Chance to be among the best three moves; `None` if it is in no tier and for doing nothing.
+ */
+chance_top3?: number | null, 
+/**
+ * Chance to be better than doing nothing; `None` if that was not scored or is this case.
+ */
+chance_above_do_nothing?: number | null, 
+/**
+ * Number of debates that the panel scored.
+ */
+debates: number, 
+/**
+ * The tier; `None` for a move that is held back, and with too few moves.
+ */
+tier?: VerdictTier | null, };
+
+/**
+ * Two moves that the panel can tell apart.
+ */
+export type MovePair = { 
+/**
+ * The better move.
+ */
+better: string, 
+/**
+ * The worse move.
+ */
+worse: string, };
+
+/**
  * The scores of a move.
  */
 export type MoveScores = { 
@@ -1078,6 +1220,41 @@ form: string,
 filed: CalendarDay, };
 
 /**
+ * Noise that a run cannot measure from inside, relative to the spread of the moves' true values,
+ * in thousandths of its standard deviation.
+ */
+export type NoiseAllowances = { 
+/**
+ * The error that all models share.
+ */
+shared_error: number, 
+/**
+ * The taste of a model that judges alone.
+ */
+single_model: number, 
+/**
+ * The luck of a debate when no debate was repeated.
+ */
+single_debate: number, 
+/**
+ * Where the values come from.
+ */
+source: AllowanceSource, };
+
+/**
+ * A measured source of noise.
+ */
+export type NoiseComponent = { 
+/**
+ * Standard deviation in tenths of a point.
+ */
+deviation: number, 
+/**
+ * Degrees of freedom of the measurement.
+ */
+freedom: number, };
+
+/**
  * An objection of the critic and its state.
  */
 export type Objection = { 
@@ -1108,7 +1285,28 @@ state: ObjectionState,
 /**
  * The decision makers in whose threads it is open.
  */
-open_in?: Array<string>, };
+open_in?: Array<string>, 
+/**
+ * The last answer to it; recorded only for a panel.
+ */
+reply?: ObjectionReply, };
+
+/**
+ * An answer of a decision maker to one objection.
+ */
+export type ObjectionReply = { 
+/**
+ * The round in which it was given.
+ */
+round: number, 
+/**
+ * The sentences of the message about this objection, truncated.
+ */
+text: string, 
+/**
+ * The ids it cites.
+ */
+evidence?: Array<string>, };
 
 /**
  * The severity of an objection, lowest first.
@@ -1119,6 +1317,16 @@ export type ObjectionSeverity = "minor" | "major" | "fatal";
  * The state of an objection, best for the move first.
  */
 export type ObjectionState = "answered" | "partly" | "open" | "conceded";
+
+/**
+ * What the controls show about the panel, best first.
+ */
+export type PanelCheck = "passed" | "doubtful" | "failed";
+
+/**
+ * How independent a panel is. Shown wherever its verdict is shown.
+ */
+export type PanelLabel = "independent" | "mixed" | "single-model";
 
 /**
  * What a paused run is waiting for.
@@ -1383,9 +1591,55 @@ consult: ConsultView | null,
 code: ProgramView | null, };
 
 /**
+ * The interval that contains the true value with the configured probability.
+ */
+export type ScoreInterval = { 
+/**
+ * In tenths of a point, within the scale.
+ */
+low: number, 
+/**
+ * In tenths of a point, within the scale.
+ */
+high: number, };
+
+/**
  * A SHA-256 digest.
  */
 export type Sha256Hex = string;
+
+/**
+ * How well repeated verdicts agree: means over all pairs of them, in thousandths.
+ */
+export type StabilityReport = { 
+/**
+ * Number of verdicts compared.
+ */
+verdicts: number, 
+/**
+ * Share of the three best moves that two verdicts have in common.
+ */
+top3_overlap: number, 
+/**
+ * Kendall's tau-b between the estimates, from -1,000 to 1,000.
+ */
+tau: number, 
+/**
+ * Moves in both leads, of the moves in either.
+ */
+lead_overlap: number, 
+/**
+ * How often the best move of one verdict is in the lead of another.
+ */
+winner_in_lead: number, 
+/**
+ * Pairs of moves that two verdicts told apart in opposite directions; a count.
+ */
+contradictions: number, 
+/**
+ * Mean reliability.
+ */
+reliability: number, };
 
 /**
  * The progress of a layer or an agent.
@@ -1438,6 +1692,56 @@ reply: EffectId | null,
  * The decision maker's stance.
  */
 stance: DebateStance | null, };
+
+/**
+ * The verdict of a panel.
+ */
+export type TierList = { 
+/**
+ * The verdict in one sentence.
+ */
+headline: VerdictHeadline, 
+/**
+ * How independent the panel is.
+ */
+panel: PanelLabel, 
+/**
+ * The panel's mean score over the first debates, in tenths of a point: estimates are pulled
+ * towards it.
+ */
+mean_score: number, 
+/**
+ * All scored cases, in the order of the table.
+ */
+estimates: Array<MoveEstimate>, 
+/**
+ * Cases without a card, in the order of the table.
+ */
+not_scored?: Array<string>, 
+/**
+ * Pairs that differ with 95 % confidence, in the order of the table.
+ */
+told_apart: Array<MovePair>, 
+/**
+ * Members whose cards were left out because more than a fifth are missing.
+ */
+members_with_missing_cards?: Array<string>, 
+/**
+ * The planted controls and what follows from them.
+ */
+controls: ControlReport, 
+/**
+ * Where the differences between scores come from.
+ */
+components: VarianceComponents, 
+/**
+ * Noise that the cards do not show.
+ */
+allowances: NoiseAllowances, 
+/**
+ * The share of the differences between scores that is not noise, in thousandths.
+ */
+reliability: number, };
 
 /**
  * Token counts of one call. The input counts do not overlap; `reasoning` is part of `output`.
@@ -1563,3 +1867,71 @@ cost_micro_usd: MicroUsd,
  * Calls with an unknown price.
  */
 unpriced_calls: number, };
+
+/**
+ * Where the differences between scores come from, as standard deviations in tenths of a point.
+ */
+export type VarianceComponents = { 
+/**
+ * Number of models on the panel.
+ */
+models: number, 
+/**
+ * Between models, for the same move.
+ */
+between_models?: NoiseComponent | null, 
+/**
+ * Of the panel's mean, between debates of the same move.
+ */
+between_debates?: NoiseComponent | null, 
+/**
+ * Of one card, within a member and a debate.
+ */
+between_cards?: NoiseComponent | null, 
+/**
+ * Between the true values of the moves.
+ */
+between_moves: number, };
+
+/**
+ * The verdict in one sentence.
+ */
+export type VerdictHeadline = { "kind": "lead", 
+/**
+ * Their number.
+ */
+moves: number, } | { "kind": "do-nothing-in-lead" } | { "kind": "panel-failed" } | { "kind": "too-few-moves" };
+
+/**
+ * A tier, best first.
+ */
+export type VerdictTier = "lead" | "middle" | "behind";
+
+/**
+ * The verdict of a panel.
+ */
+export type VerdictView = { 
+/**
+ * The finished stage, starting at 1.
+ */
+stage: number, 
+/**
+ * The moves that are debated again now; empty if the verdict is final.
+ */
+again: Array<string>, 
+/**
+ * The verdict in one sentence.
+ */
+headline: string, 
+/**
+ * The warning about the panel's controls, if any.
+ */
+warning: string | null, 
+/**
+ * How well repeated verdicts agree, if everything was repeated.
+ */
+stability: StabilityReport | null, 
+/**
+ * Tiers, intervals and controls.
+ */
+tiers: TierList, };

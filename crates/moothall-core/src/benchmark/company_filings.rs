@@ -70,7 +70,7 @@ pub fn company_facts_json(company: &BenchmarkCompany) -> String {
         balance("CashAndCashEquivalentsAtCarryingValue", between("cash", 0.12, 0.25)),
         balance("AccountsReceivableNetCurrent", 0.16),
         balance("InventoryNet", between("stocks", 0.30, 0.36)),
-        balance("LongTermDebt", debt),
+        balance("LongTermDebtNoncurrent", debt),
         balance("Assets", 1.45),
         balance("Liabilities", 0.95),
         balance("StockholdersEquity", 0.50),

@@ -1,5 +1,5 @@
 //! Scripted replies for everyone in a benchmark run besides the panel: analysts propose the moves of
-//! the set, and debates are short and differ only in a mark, which stands for their luck.
+//! the set, and debates are short and differ only in a mark for their luck.
 
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 //!
 //! A move is made backwards: from the value that it should have follows the one input that is not
 //! fixed. That input is rounded as it is printed, and the true value is computed from the printed
-//! inputs, so that a careful reader can compute it, too.
+//! inputs: a careful reader can compute it, too.
 
 use serde::{Deserialize, Serialize};
 

@@ -208,7 +208,7 @@ struct ScoredPanel<'a> {
     result: &'a CompanyResult<'a>,
     /// Without members that were left out.
     table: CardTable,
-    /// By case: the true value in units, and the move. Doing nothing is no move of the set.
+    /// By case: the true value in units, and the move. Doing nothing is not a move of the set.
     truth: Vec<Option<(f64, Option<&'a BenchmarkMove>)>>,
 }
 

@@ -1,5 +1,5 @@
 //! Judges with known errors. They know the true value of every move of a set and answer with planted
-//! noise, so that a benchmark of them shows whether the statistics find what was planted.
+//! noise: a benchmark of them shows whether the statistics find what was planted.
 //!
 //! The unit of errors is the standard deviation of the true values of a company's moves.
 
@@ -17,7 +17,7 @@ pub(crate) const UNIT_POINTS: f64 = 9.6;
 const AVERAGE_POINTS: f64 = 72.0;
 /// Points that one step of one metric is worth on average, if the highest total is 120.
 const POINTS_PER_LEVEL: f64 = 12.0;
-/// Words of a text that a judge with a taste for length finds neither long nor short.
+/// Length in words that a judge with a taste for length finds neither long nor short.
 const USUAL_WORDS: f64 = 210.0;
 
 /// How far planted controls are from where they would be: a known-bad move from the average, and a
@@ -42,7 +42,7 @@ pub struct JudgeProfile {
     pub lens: f64,
     /// Of a single card.
     pub card: f64,
-    /// Points for each 100 words of a text.
+    /// Points for each 100 words.
     pub verbosity: f64,
     /// Points that it gives to every move.
     pub leniency: f64,
@@ -148,7 +148,7 @@ impl JudgeWorld {
     }
 }
 
-/// What a judge is asked.
+/// A question to a judge.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeQuestion<'a> {
     /// The name of its model in the world.
@@ -211,7 +211,7 @@ impl ScriptedJudges {
             (points + spread * noise.normal(&["card", model, lens, &case_hash, metric]))
                 / POINTS_PER_LEVEL
         });
-        // Rounds the running sum, so that the total is as exact as whole scores allow.
+        // Rounds the running sum: the total is then as exact as whole scores allow.
         let (mut sum, mut given) = (0.0, 0);
         let scores = exact.map(|score| {
             sum += score;

@@ -92,7 +92,7 @@ pub struct BenchmarkMove {
     pub style: usize,
     /// Net present value at 10 % over five years, as a share of yearly revenue.
     pub value: f64,
-    /// Words of the text as the panel reads it.
+    /// Length of the text in words, as the panel reads it.
     pub words: usize,
     pub(crate) inputs: MoveInputs,
 }
@@ -194,7 +194,7 @@ impl BenchmarkCompany {
         .collect()
     }
 
-    /// True values of the moves in units of their own standard deviation, around zero.
+    /// True values of the moves in units of their standard deviation, around zero.
     pub fn true_units(&self) -> Vec<f64> {
         let (mean, deviation) = self.moments();
         self.moves.iter().map(|one| (one.value - mean) / deviation).collect()
@@ -288,7 +288,7 @@ fn imbalance(lengths: &[usize]) -> usize {
     products.sum::<f64>().abs() as usize
 }
 
-/// Words of a case between its heading and its debate record.
+/// Number of words between its heading and its debate record.
 pub(crate) fn words_of_case(case: &str) -> usize {
     let text = case.split_once("MOVE\n").map_or(case, |(_, behind)| behind);
     let text = text.split_once("\nDEBATE RECORD").map_or(text, |(before, _)| before);

@@ -166,7 +166,7 @@ impl Consult {
         let known = &self.known;
         let found = known.any_move(&key.move_id)?;
         let is_planted = known.panel.known_bad.contains(found);
-        // A planted move has the next free number in its heading: nobody in the debate may know.
+        // A planted move has the next free number in its heading: no speaker of the debate may know.
         let place = known.panel.known_bad.iter().position(|one| one == found).unwrap_or(0);
         let last = known.moves.keys().next_back().copied().unwrap_or(0);
         let next = usize::try_from(last).unwrap_or(0).saturating_add(place + 1);

@@ -100,7 +100,7 @@ pub(crate) fn rules_tokens(input: &ConsultInput) -> u64 {
 }
 
 /// The names of people and models that speak before the panel. Panel members are not among them:
-/// nobody who speaks in a debate knows them.
+/// no speaker of a debate knows them.
 pub(crate) fn hidden_names(input: &ConsultInput) -> HiddenNames {
     let mut hidden = HiddenNames::default();
     let committee = &input.committee;

@@ -197,7 +197,7 @@ fn a_panel_that_fails_its_controls_recommends_nothing_until_a_person_approves() 
         note: String::new(),
         at_ms: 1,
     };
-    let approved = settle(ran.outcome.clone(), &[approval]);
+    let approved = settle(ran.outcome, &[approval]);
     let Conclusion::Ranked(ranked) = &approved.conclusion else { panic!() };
     assert!(!ranked.recommended.is_empty());
     assert!(ranked.verdict.as_ref().is_some_and(|verdict| verdict.approved && verdict.is_failed()));

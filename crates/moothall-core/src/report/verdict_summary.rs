@@ -227,7 +227,7 @@ impl<'a> VerdictSummary<'a> {
         let score = in_points(found.score);
         let top = self.verdict.record.top_score;
         let scored = format!(
-            "Doing nothing (m0) was debated like the moves; the panel gives it {score} of {top}{interval}."
+            "Doing nothing (m0) was debated like the moves; the panel gives it {score} of {top}{interval} {CARDS}."
         );
         vec![scored]
     }

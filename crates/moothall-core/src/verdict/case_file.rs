@@ -1,6 +1,6 @@
-//! What a panel member reads about one case. Code writes it, so that it is blind: it has the move
+//! What a panel member reads about one case. Code writes it, and it is blind: it has the move
 //! and the recorded objections, but not who wrote, attacked or defended it, its number, its scores
-//! or the other moves. Every field has a word limit, so that a longer text gains nothing.
+//! or the other moves. Every field has a word limit: a longer text gains nothing.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::consult::Proposal;
 use crate::debate::{Objection, ObjectionReply, ObjectionSeverity, ObjectionState};
 use crate::text::{fenced, one_line};
 
-/// Word limits of the fields. Analysts are told the same limits.
+/// Word limits of the fields. Analysts get the same limits.
 pub(crate) const FIELD_LIMITS: FieldLimits = FieldLimits {
     title: 16,
     thesis: 90,
@@ -90,7 +90,7 @@ impl HiddenNames {
         }
     }
 
-    /// The text without the names. Citations in square brackets stay as they are.
+    /// The text without the names. Citations in square brackets stay unchanged.
     fn remove_from(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -133,7 +133,7 @@ impl HiddenNames {
         if word.strip_prefix('m').is_some_and(is_number) {
             return Some("a move");
         }
-        // `O1`, `D2-O3`: objections are numbered anew.
+        // `O1`, `D2-O3`: objections are numbered again.
         let objection = word.rsplit_once('-').map_or(word, |(_, behind)| behind);
         if objection.strip_prefix('O').is_some_and(is_number) {
             return Some("an objection");

@@ -10,7 +10,7 @@ fn words(text: &str, count: usize) -> String {
         .join(" ")
 }
 
-/// A move that uses its word limits, as analysts are told to.
+/// A move with fields at the word limits.
 fn proposal(seed: &str) -> Proposal {
     let limits = &FIELD_LIMITS;
     let list = |limit: &ListLimit| vec![words(seed, limit.words); limit.items];

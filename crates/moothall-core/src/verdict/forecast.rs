@@ -86,9 +86,9 @@ pub struct ForecastOutcome {
     pub happened: bool,
     /// The first filed value, as a decimal number.
     pub value: String,
-    /// The filing day of that value.
+    /// The filing day of that value; of the newest filing with it if it was never corrected.
     pub filed: CalendarDay,
-    /// The accession number of the newest filing with the value.
+    /// The accession number of the newest filing with a value for the period.
     pub accession: String,
 }
 
@@ -172,7 +172,7 @@ impl MetricHistory {
 }
 
 /// The answer to a question, if a filing until the day of the sheet gives it. `asked` is the day up to
-/// which the members knew filings: what was filed until then is no forecast.
+/// which the members knew filings: what was filed until then is not a forecast.
 pub fn resolve_question(
     question: &ForecastQuestion,
     sheet: &FactSheet,
@@ -214,7 +214,7 @@ pub struct ResolvedForecast {
 }
 
 /// Whether a model may know the answer to a question about a period: it learned about the time after
-/// its end, or nobody knows what it learned.
+/// its end, or it is unknown what it learned.
 pub fn is_possibly_known(period_end: CalendarDay, knowledge_until: Option<CalendarDay>) -> bool {
     knowledge_until.is_none_or(|known| period_end < known)
 }

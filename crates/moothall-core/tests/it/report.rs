@@ -279,7 +279,8 @@ fn every_number_of_a_memo_is_supported_or_marked() {
                 assert!(fine, "{}: {} in: {line}", claim.printed, claim.verdict);
             }
         }
-        assert!(read > 20, "only {read} numbers were read");
+        // The memo of a panel that failed its controls recommends nothing.
+        assert!(read > 10, "only {read} numbers were read");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Language-independent rules: encoding, characters, line endings, conflict markers and generated
 //! files.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -111,7 +112,10 @@ fn encoding(base: Option<&[u8]>, draft: &[u8]) -> Vec<RuleMatch> {
 /// Only lines that the file did not have before are checked; existing characters are not the
 /// draft's fault.
 fn characters(old: Option<&str>, text: &str) -> Vec<RuleMatch> {
-    let known: BTreeSet<&str> = old.map(|old| old.lines().collect()).unwrap_or_default();
+    // Most files are plain ASCII, and need no set of old lines.
+    let known = LazyCell::new(|| -> BTreeSet<&str> {
+        old.map(|old| old.lines().collect()).unwrap_or_default()
+    });
     let mut seen = Vec::new();
     let (mut bidi, mut unseen, mut mixed) = (false, false, false);
     for (at, line) in text.lines().enumerate() {

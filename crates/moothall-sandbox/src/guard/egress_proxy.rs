@@ -66,7 +66,7 @@ impl HostRule {
         port == self.port && is_host
     }
 
-    /// Whether the user named this machine or an address, so that a local address is intended.
+    /// Whether the user named this machine or an address: a local address is then intended.
     fn is_literal(&self) -> bool {
         self.host == "localhost" || self.host.parse::<IpAddr>().is_ok()
     }
@@ -119,9 +119,12 @@ pub struct EgressRecord {
     pub connections: u64,
 }
 
+/// Connections by host, port and whether they were allowed.
+type HostCounts = BTreeMap<(String, u16, bool), u64>;
+
 /// The hosts that the agent connected to or tried to.
 #[derive(Debug, Clone, Default)]
-pub struct EgressLog(Arc<Mutex<BTreeMap<(String, u16, bool), u64>>>);
+pub struct EgressLog(Arc<Mutex<HostCounts>>);
 
 impl EgressLog {
     fn count(&self, host: &str, port: u16, allowed: bool) {

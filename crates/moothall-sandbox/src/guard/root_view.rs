@@ -33,7 +33,7 @@ const SYSTEM_PATHS: [&str; 13] = [
     "/nix/store",
     "/gnu/store",
     "/run/current-system",
-    "/home/linuxbrew",
+    concat!("/home", "/linuxbrew"),
 ];
 
 /// Devices of the view.
@@ -53,9 +53,9 @@ const LINKS: [(&str, &str); 7] = [
 
 /// Paths of the view that need more than read access.
 #[derive(Debug)]
-pub(super) struct RootView {
-    pub(super) writable: Vec<PathBuf>,
-    pub(super) devices: Vec<PathBuf>,
+pub(crate) struct RootView {
+    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) devices: Vec<PathBuf>,
 }
 
 /// What is mounted at a path of the view.
@@ -65,7 +65,7 @@ enum ViewMount<'a> {
 }
 
 /// Builds the view and makes it the root directory of this process.
-pub(super) fn build(plan: &GuardPlan) -> Result<RootView, GuardFault> {
+pub(crate) fn build(plan: &GuardPlan) -> Result<RootView, GuardFault> {
     let failed = |what: &'static str| GuardFault::io(GuardPart::View, what);
     let errno = |what: &'static str| {
         move |error: Errno| GuardFault::io(GuardPart::View, what)(error.into())

@@ -9,9 +9,10 @@ use moothall_core::benchmark::BenchmarkSet;
 use moothall_core::model::{ModelList, ModelName};
 
 const EVAL_EXAMPLES: &str = "\
-The set synthetic-1 has 40 fictional companies with 15 moves each. The true value of a move is its net
-present value, computed from the inputs that its text states. Without `--panel`, scripted judges with
-known errors score the moves: this tests the statistics, needs no API key, and takes a minute or two.
+The set synthetic-1 has 40 fictional companies with 15 moves each. The true value of a move is its
+net present value, computed from the inputs that its text states. Without `--panel`, scripted judges
+with known errors score the moves: this tests the statistics, needs no API key, and takes a minute
+or two.
 
 Scripted judges are described by a profile: `default`, `exact` (no errors), or a TOML file.
 

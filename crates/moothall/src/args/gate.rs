@@ -65,7 +65,7 @@ impl GateArgs {
 pub(crate) enum GateCommand {
     /// Install a git hook that judges every commit; an existing hook is kept and runs first
     Install {
-        /// Remove the hook, and restore the one that was there before
+        /// Remove the hook, and restore the previous one
         #[arg(long)]
         remove: bool,
     },

@@ -16,7 +16,8 @@ the copy. Ctrl-C stops the agent and keeps the copy.
 
 Examples:
   moothall guard --env ANTHROPIC_API_KEY -- claude -p 'fix the tests' --permission-mode acceptEdits
-  moothall guard --env OPENAI_API_KEY --timeout 30m -- codex exec --dangerously-bypass-approvals-and-sandbox 'fix the tests' </dev/null
+  moothall guard --env OPENAI_API_KEY -- \\
+    codex exec --dangerously-bypass-approvals-and-sandbox 'fix the tests' </dev/null
   moothall guard --check 'make test' -- ./my-agent.sh
   moothall guard status
   moothall guard diff
@@ -66,7 +67,7 @@ pub(crate) enum GuardCommand {
         #[arg(last = true, value_name = "AGENT")]
         agent: Vec<OsString>,
     },
-    /// Judge the copy of a run as it is, without starting an agent
+    /// Judge the copy of a run without starting an agent
     Submit {
         /// Run to judge [default: the newest]
         run: Option<String>,

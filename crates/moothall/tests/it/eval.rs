@@ -115,7 +115,8 @@ fn unusable_requests_of_a_benchmark_are_refused_with_a_hint() {
         (vec!["eval", "--profile", "unknown.toml"], "not a valid profile"),
         (vec!["eval", "--profile", "none.toml"], "cannot read the profile"),
         (vec!["eval", "--set", "other"], "synthetic-1"),
-        (vec!["eval", "--panel", "anthropic/claude-haiku-5-5"], "API key"),
+        (vec!["eval", "--panel", "anthropic/claude-haiku-5-5"], "pass `--yes`"),
+        (vec!["eval", "--panel", "anthropic/claude-haiku-5-5", "--yes"], "API key"),
         (vec!["consult", "HLXI", "--model", "scripted-judge/judge-1"], "moothall eval"),
     ] {
         let ran = world.run(&arguments);

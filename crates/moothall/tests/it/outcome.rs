@@ -37,16 +37,21 @@ fn length(value: &Value) -> usize {
 fn forecasts_are_resolved_by_the_first_later_filing_and_scored() {
     let world = World::new();
     let run = back_test(&world);
-    // Nothing that was filed later is in any prompt or answer: FY2025 is known from 2025 on.
-    let later = world.run(&["calls", &run, "--text", "FY2025", "--json"]).json();
-    assert_eq!(length(&later["calls"]), 0, "{later:#}");
-    let asked = world.run(&["calls", &run, "--text", "of FY2024 will be above", "--json"]).json();
-    assert_eq!(length(&asked["calls"]), 5, "{asked:#}");
+    // No prompt has a figure that was filed later: revenue of 2024 was filed in 2025.
+    for call in ["analyst_1", "m1/d1/panel/P1", "forecast/P1"] {
+        let shown = world.run(&["calls", &run, call]).stdout;
+        assert!(shown.contains("$1,143 million"), "{shown}");
+        assert!(!shown.contains("1,189") && !shown.contains("1188600"), "{shown}");
+    }
+    let calls = world.run(&["calls", &run, "--json"]).json();
+    let calls = calls["calls"].as_array().unwrap().iter();
+    assert_eq!(calls.filter(|call| call["purpose"] == "forecast").count(), 5);
 
     let early = ["outcome", "record", &run, "--as-of", "2025-02-01", "--json"];
     let early = world.run(&early).json();
     assert_eq!(length(&early["outcomes"]), 0, "{early:#}");
-    let recorded = world.run(&["outcome", "record", &run, "--json"]).json();
+    let recorded = ["outcome", "record", &run, "--as-of", "2025-03-31", "--json"];
+    let recorded = world.run(&recorded).json();
     let outcomes = recorded["outcomes"].as_array().unwrap();
     assert!(!outcomes.is_empty(), "{recorded:#}");
     for outcome in outcomes {

@@ -51,7 +51,7 @@ pub(crate) fn remove_server(text: &str) -> Result<String, String> {
 pub(crate) fn add_hook(text: &str, command: &str, timeout: u64) -> Result<String, String> {
     let mut file = parse(text)?;
     let hooks = section(file.as_table_mut(), "hooks")?;
-    let groups = hooks.entry(EVENT).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+    let groups = hooks.entry(EVENT).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let groups = groups
         .as_array_of_tables_mut()
         .ok_or_else(|| format!("`hooks.{EVENT}` is not written as `[[hooks.{EVENT}]]`"))?;

@@ -14,7 +14,8 @@ pub(crate) fn text(report: &BenchmarkReport, measured: &JudgeMeasurement) -> Str
     };
     let companies = report.companies;
     let set = format!("{} ({:.12})", measured.set, measured.set_sha256);
-    line("Benchmark", format!("{set}, {companies} companies with 15 moves each"));
+    let what = if companies == 1 { "company" } else { "companies" };
+    line("Benchmark", format!("{set}, {companies} {what} with 15 moves each"));
     line(
         "Order",
         format!(

@@ -51,7 +51,7 @@ fn unwritable(error: std::io::Error) -> CliError {
     CliError::new(CliExit::Failed, "cannot change the hooks").with_source(error)
 }
 
-/// The text of a hook, or `None` if there is none. Anything but a file is refused.
+/// The text of a hook, if it exists. Anything but a file is refused.
 fn hook_text(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -73,7 +73,7 @@ fn install_hook(directory: &Path) -> Result<String, CliError> {
             .with_hint("compare the two hooks, and remove the one that is not needed"));
     }
     fs_err::create_dir_all(directory).map_err(unwritable)?;
-    // Written first, so that no moment is without a hook.
+    // Written first: no moment is without a hook.
     let staged = directory.join("pre-commit.moothall-new");
     write_script(&staged).map_err(unwritable)?;
     if existing.is_some() {

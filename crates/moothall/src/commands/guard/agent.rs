@@ -33,7 +33,7 @@ const PROXY_PORT: u16 = 3128;
 const PASSED: [&str; 8] =
     ["PATH", "TERM", "COLORTERM", "LANG", "TZ", "USER", "LOGNAME", "NO_COLOR"];
 /// Time limit of one check.
-pub(super) const CHECK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// The network of a run.
 struct AgentNetwork {
@@ -45,7 +45,7 @@ struct AgentNetwork {
 
 /// Runs an agent until it ends, reaches its time limit or is interrupted. Afterwards none of its
 /// processes exists.
-pub(super) fn run_agent(
+pub(crate) fn run_agent(
     run: &mut GuardRun,
     agent: &[OsString],
     flags: &GuardFlags,
@@ -79,7 +79,7 @@ pub(super) fn run_agent(
     let environment = environment(run, flags, &home_at, network.proxy)?;
     copy_home(run, flags)?;
     let plan = GuardPlan {
-        workspace: workspace.clone(),
+        workspace,
         copy: run.copy(),
         home: run.folder("home"),
         home_at,
@@ -137,15 +137,15 @@ pub(super) fn run_agent(
 }
 
 /// Everything to start a process in a view.
-pub(super) struct GuardSession {
-    pub(super) plan: GuardPlan,
-    pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) command_line: Vec<OsString>,
-    pub(super) output: AgentOutput,
+pub(crate) struct GuardSession {
+    pub(crate) plan: GuardPlan,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) command_line: Vec<OsString>,
+    pub(crate) output: AgentOutput,
 }
 
 impl GuardSession {
-    pub(super) async fn start(&self) -> Result<StartedAgent, GuardFault> {
+    pub(crate) async fn start(&self) -> Result<StartedAgent, GuardFault> {
         let program = std::env::current_exe().map_err(|error| GuardFault {
             part: GuardPart::Control,
             problem: format!("cannot find this program: {error}"),
@@ -226,13 +226,13 @@ impl IndexThread {
     }
 }
 
-pub(super) fn home_directory() -> PathBuf {
+pub(crate) fn home_directory() -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let home = home.unwrap_or_else(|| PathBuf::from("/home/agent"));
+    let home = home.unwrap_or_else(|| PathBuf::from("/agent"));
     let home = fs::canonicalize(&home).unwrap_or(home);
     match home.parent() {
         Some(_) => home,
-        None => PathBuf::from("/home/agent"),
+        None => PathBuf::from("/agent"),
     }
 }
 
@@ -307,7 +307,7 @@ fn environment(
 }
 
 /// Variables of every process in a view.
-pub(super) fn base_environment(home_at: &Path) -> Vec<(OsString, OsString)> {
+pub(crate) fn base_environment(home_at: &Path) -> Vec<(OsString, OsString)> {
     let is_passed = |name: &OsStr| {
         let name = name.to_string_lossy();
         PASSED.contains(&name.as_ref()) || name.starts_with("LC_")
@@ -431,7 +431,7 @@ async fn try_copy(
         workspace: at("workspace"),
         copy: copy.clone(),
         home: at("home"),
-        home_at: PathBuf::from("/home/agent"),
+        home_at: PathBuf::from("/agent"),
         tmp: at("tmp"),
         root: at("root"),
         read: Vec::new(),

@@ -23,7 +23,7 @@ use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 use crate::work_progress::{WorkProgress, WorkSize};
 
 /// Judges the copy as one change set and submits it. The result is in the record.
-pub(super) fn judge_run(
+pub(crate) fn judge_run(
     opened: &OpenDraftStore,
     run: &mut GuardRun,
     json: bool,
@@ -70,7 +70,7 @@ pub(super) fn judge_run(
         files: files.collect(),
         findings,
         git: changes.git.clone(),
-        ignored: changes.ignored.clone(),
+        ignored: changes.ignored,
     });
     let has = |outcome: CopyOutcome| results.iter().any(|one| one.outcome == outcome);
     let is_left = has(CopyOutcome::Rejected) || has(CopyOutcome::Left);
@@ -183,7 +183,7 @@ fn run_check(
 }
 
 /// The result of a run for people.
-pub(super) fn result_text(record: &GuardRecord) -> String {
+pub(crate) fn result_text(record: &GuardRecord) -> String {
     let id = &record.id;
     let mut text = format!("{BOLD}guard {id}{BOLD:#}  {}", record.state.as_str());
     if let Some(end) = record.end {

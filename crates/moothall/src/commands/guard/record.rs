@@ -27,7 +27,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 /// Where a guarded run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GuardState {
+pub(crate) enum GuardState {
     /// An agent is running, or its supervisor was killed.
     Running,
     /// The copy was not judged.
@@ -39,7 +39,7 @@ pub(super) enum GuardState {
 }
 
 impl GuardState {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::Stopped => "stopped",
@@ -52,7 +52,7 @@ impl GuardState {
 /// Why an agent ended, according to its supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GuardEnd {
+pub(crate) enum GuardEnd {
     Exited(i32),
     Signalled(i32),
     /// Something else killed its processes.
@@ -73,7 +73,7 @@ impl From<AgentExit> for GuardEnd {
 }
 
 impl GuardEnd {
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         match self {
             Self::Exited(code) => format!("the agent ended with exit code {code}"),
             Self::Signalled(signal) => format!("the agent was ended by signal {signal}"),
@@ -86,20 +86,20 @@ impl GuardEnd {
 
 /// Flags that a resumed run repeats. Values of environment variables are not stored.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct GuardOptions {
-    pub(super) timeout_seconds: u64,
-    pub(super) checks: Vec<String>,
-    pub(super) environment: Vec<String>,
-    pub(super) read: Vec<PathBuf>,
-    pub(super) allow_host: Vec<String>,
-    pub(super) allow_loopback: Vec<u16>,
-    pub(super) offline: bool,
-    pub(super) full_copy: bool,
-    pub(super) keep: bool,
+pub(crate) struct GuardOptions {
+    pub(crate) timeout_seconds: u64,
+    pub(crate) checks: Vec<String>,
+    pub(crate) environment: Vec<String>,
+    pub(crate) read: Vec<PathBuf>,
+    pub(crate) allow_host: Vec<String>,
+    pub(crate) allow_loopback: Vec<u16>,
+    pub(crate) offline: bool,
+    pub(crate) full_copy: bool,
+    pub(crate) keep: bool,
 }
 
 impl GuardOptions {
-    pub(super) fn of(flags: &GuardFlags) -> Result<Self, CliError> {
+    pub(crate) fn of(flags: &GuardFlags) -> Result<Self, CliError> {
         let mut options = Self { timeout_seconds: DEFAULT_TIMEOUT.as_secs(), ..Self::default() };
         options.replace(flags)?;
         options.full_copy = flags.full_copy;
@@ -107,7 +107,7 @@ impl GuardOptions {
     }
 
     /// Replaces what the flags set.
-    pub(super) fn replace(&mut self, flags: &GuardFlags) -> Result<(), CliError> {
+    pub(crate) fn replace(&mut self, flags: &GuardFlags) -> Result<(), CliError> {
         if let Some(timeout) = flags.timeout {
             if timeout.is_zero() {
                 return Err(CliError::usage("the time limit is zero"));
@@ -138,56 +138,56 @@ impl GuardOptions {
 
 /// The stored record of a run, also printed as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct GuardRecord {
-    pub(super) version: u32,
-    pub(super) id: String,
-    pub(super) workspace: PathBuf,
-    pub(super) agent: Vec<String>,
-    pub(super) options: GuardOptions,
-    pub(super) state: GuardState,
-    pub(super) started_at_ms: u64,
-    pub(super) ended_at_ms: Option<u64>,
-    pub(super) end: Option<GuardEnd>,
+pub(crate) struct GuardRecord {
+    pub(crate) version: u32,
+    pub(crate) id: String,
+    pub(crate) workspace: PathBuf,
+    pub(crate) agent: Vec<String>,
+    pub(crate) options: GuardOptions,
+    pub(crate) state: GuardState,
+    pub(crate) started_at_ms: u64,
+    pub(crate) ended_at_ms: Option<u64>,
+    pub(crate) end: Option<GuardEnd>,
     /// Hosts that the agent connected to or tried to.
-    pub(super) hosts: Vec<EgressRecord>,
+    pub(crate) hosts: Vec<EgressRecord>,
     /// Whether the copy still exists.
-    pub(super) has_copy: bool,
-    pub(super) result: Option<GuardResult>,
+    pub(crate) has_copy: bool,
+    pub(crate) result: Option<GuardResult>,
 }
 
 /// What became of the changes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct GuardResult {
-    pub(super) files: Vec<GuardFileRow>,
+pub(crate) struct GuardResult {
+    pub(crate) files: Vec<GuardFileRow>,
     /// Findings about the whole change set.
-    pub(super) findings: Vec<GuardFindingRow>,
-    pub(super) git: GitFolderChanges,
-    pub(super) ignored: ShownPaths,
+    pub(crate) findings: Vec<GuardFindingRow>,
+    pub(crate) git: GitFolderChanges,
+    pub(crate) ignored: ShownPaths,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct GuardFileRow {
-    pub(super) path: String,
+pub(crate) struct GuardFileRow {
+    pub(crate) path: String,
     /// `applied`, `needs_review`, `rejected` or `left`.
-    pub(super) outcome: String,
+    pub(crate) outcome: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) draft: Option<DraftId>,
-    pub(super) findings: Vec<GuardFindingRow>,
+    pub(crate) draft: Option<DraftId>,
+    pub(crate) findings: Vec<GuardFindingRow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct GuardFindingRow {
-    pub(super) rule: String,
-    pub(super) action: String,
+pub(crate) struct GuardFindingRow {
+    pub(crate) rule: String,
+    pub(crate) action: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) line: Option<usize>,
-    pub(super) message: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) message: String,
 }
 
 /// A guarded run on disk.
 #[derive(Debug)]
-pub(super) struct GuardRun {
-    pub(super) record: GuardRecord,
+pub(crate) struct GuardRun {
+    pub(crate) record: GuardRecord,
     folder: PathBuf,
     /// Held while this process uses the copy.
     lock: Option<File>,
@@ -197,7 +197,7 @@ pub(super) struct GuardRun {
 
 impl GuardRun {
     /// Creates the directory of a new run.
-    pub(super) fn create(
+    pub(crate) fn create(
         opened: &OpenDraftStore,
         agent: &[OsString],
         options: GuardOptions,
@@ -236,7 +236,7 @@ impl GuardRun {
     }
 
     /// All runs of the workspace, newest first.
-    pub(super) fn list(opened: &OpenDraftStore) -> Result<Vec<Self>, CliError> {
+    pub(crate) fn list(opened: &OpenDraftStore) -> Result<Vec<Self>, CliError> {
         let root = runs_folder(opened)?;
         let mut runs: Vec<Self> = match fs::read_dir(root) {
             Ok(entries) => entries.flatten().filter_map(|entry| read(&entry.path())).collect(),
@@ -247,7 +247,7 @@ impl GuardRun {
     }
 
     /// A run by the beginning of its id, or the newest.
-    pub(super) fn find(opened: &OpenDraftStore, name: Option<&str>) -> Result<Self, CliError> {
+    pub(crate) fn find(opened: &OpenDraftStore, name: Option<&str>) -> Result<Self, CliError> {
         let mut runs = Self::list(opened)?;
         if let Some(name) = name {
             runs.retain(|run| run.record.id.starts_with(name));
@@ -266,7 +266,7 @@ impl GuardRun {
     }
 
     /// Finds a run in which no agent is running, and locks it.
-    pub(super) fn open_unlocked(
+    pub(crate) fn open_unlocked(
         opened: &OpenDraftStore,
         name: Option<&str>,
     ) -> Result<Self, CliError> {
@@ -282,7 +282,7 @@ impl GuardRun {
     }
 
     /// The state, which a supervisor that was killed could not record.
-    pub(super) fn state(&self) -> GuardState {
+    pub(crate) fn state(&self) -> GuardState {
         let is_alive = || matches!(lock(&self.folder), Ok(None));
         match self.record.state {
             GuardState::Running if self.lock.is_none() && !is_alive() => GuardState::Stopped,
@@ -290,7 +290,7 @@ impl GuardRun {
         }
     }
 
-    pub(super) fn require_copy(&self) -> Result<(), CliError> {
+    pub(crate) fn require_copy(&self) -> Result<(), CliError> {
         if self.record.has_copy {
             return Ok(());
         }
@@ -299,12 +299,12 @@ impl GuardRun {
             .with_hint("start a new one with `moothall guard -- AGENT`"))
     }
 
-    pub(super) fn folder(&self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// How the copy is mounted.
-    pub(super) fn copy(&self) -> PrivateCopy {
+    pub(crate) fn copy(&self) -> PrivateCopy {
         match self.record.options.full_copy {
             true => PrivateCopy::Folder(self.folder("upper")),
             false => {
@@ -314,7 +314,7 @@ impl GuardRun {
     }
 
     /// Where the changes are.
-    pub(super) fn copy_folder(&self) -> CopyFolder {
+    pub(crate) fn copy_folder(&self) -> CopyFolder {
         match self.record.options.full_copy {
             true => CopyFolder::Full(self.folder("upper")),
             false => CopyFolder::Upper(self.folder("upper")),
@@ -323,18 +323,18 @@ impl GuardRun {
 
     /// The workspace when the agent started. An index that was never written makes every change a
     /// conflict.
-    pub(super) fn base(&self) -> BaseIndex {
+    pub(crate) fn base(&self) -> BaseIndex {
         let read = fs::read(self.folder("base.json")).ok();
         read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    pub(super) fn save_base(&self, base: &BaseIndex) -> Result<(), CliError> {
+    pub(crate) fn save_base(&self, base: &BaseIndex) -> Result<(), CliError> {
         write_base(&self.folder, base).map_err(cannot_write)
     }
 
     /// Renews the index for an agent that starts again: files that the copy did not change yet have
     /// their current version.
-    pub(super) fn continue_base(&self, store: &DraftStore) -> Result<(), CliError> {
+    pub(crate) fn continue_base(&self, store: &DraftStore) -> Result<(), CliError> {
         let cannot =
             |error: io::Error| CliError::failed("cannot read the workspace").with_source(error);
         let now =
@@ -343,12 +343,12 @@ impl GuardRun {
         self.save_base(&self.base().continued(now, &touched))
     }
 
-    pub(super) fn set_agent(&mut self, agent: &[OsString]) -> Result<(), CliError> {
+    pub(crate) fn set_agent(&mut self, agent: &[OsString]) -> Result<(), CliError> {
         self.record.agent = agent.iter().map(|one| one.to_string_lossy().into_owned()).collect();
         self.save(GuardState::Running)
     }
 
-    pub(super) fn save(&mut self, state: GuardState) -> Result<(), CliError> {
+    pub(crate) fn save(&mut self, state: GuardState) -> Result<(), CliError> {
         self.record.state = state;
         let write = || -> io::Result<()> {
             let text = serde_json::to_vec_pretty(&self.record)?;
@@ -360,7 +360,7 @@ impl GuardRun {
     }
 
     /// Removes a new run whose agent never started.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         if !self.is_new {
             let _ = self.save(GuardState::Stopped);
             return;
@@ -369,7 +369,7 @@ impl GuardRun {
     }
 
     /// Deletes the copy and keeps the record.
-    pub(super) fn remove_copy(&mut self) -> Result<(), CliError> {
+    pub(crate) fn remove_copy(&mut self) -> Result<(), CliError> {
         let cannot =
             |error: io::Error| CliError::failed("cannot delete the copy").with_source(error);
         for name in ["upper", "work", "home", "tmp", "root", "check"] {
@@ -381,14 +381,14 @@ impl GuardRun {
     }
 
     /// Deletes transcripts and temporary files, which contain what the agent read.
-    pub(super) fn remove_home(&self) {
+    pub(crate) fn remove_home(&self) {
         for name in ["home", "tmp"] {
             let _ = remove_tree(&self.folder(name));
             let _ = fs::create_dir(self.folder(name));
         }
     }
 
-    pub(super) fn discard(&mut self) -> Result<(), CliError> {
+    pub(crate) fn discard(&mut self) -> Result<(), CliError> {
         self.remove_copy()?;
         let state = match self.record.state {
             GuardState::Judged => GuardState::Judged,
@@ -402,7 +402,7 @@ fn cannot_write(error: io::Error) -> CliError {
     CliError::failed("cannot write the record of the run").with_source(error)
 }
 
-pub(super) fn write_base(folder: &Path, base: &BaseIndex) -> io::Result<()> {
+pub(crate) fn write_base(folder: &Path, base: &BaseIndex) -> io::Result<()> {
     let staged = folder.join("base.new");
     fs::write(&staged, serde_json::to_vec(base)?)?;
     fs::rename(staged, folder.join("base.json"))
@@ -451,7 +451,7 @@ fn remove_old_records(root: &Path) {
 }
 
 /// Removes a directory in which an agent may have made directories unreadable. Follows no links.
-pub(super) fn remove_tree(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove_tree(folder: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(folder) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -14,14 +14,14 @@ const MAX_LINE_BYTES: u64 = 256;
 
 /// The agent's program, and what it may read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct AgentProgram {
-    pub(super) program: PathBuf,
-    pub(super) read: Vec<PathBuf>,
+pub(crate) struct AgentProgram {
+    pub(crate) program: PathBuf,
+    pub(crate) read: Vec<PathBuf>,
 }
 
 /// Finds a program as a shell would. A program in the workspace is not resolved: the agent starts
 /// the version in its copy.
-pub(super) fn find_agent(
+pub(crate) fn find_agent(
     name: &OsStr,
     search: &OsStr,
     workspace: &Path,

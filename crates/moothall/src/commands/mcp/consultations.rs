@@ -184,8 +184,7 @@ impl AgentConsultations {
         };
         let memo = (row.state == RunState::Finished)
             .then(|| StoredConsultation::of(&record).map(|consultation| consultation.memo()))
-            .transpose()
-            .map_err(CliError::from)?;
+            .transpose()?;
         let expected = record.consult_input().map_or(0, |input| estimate(input, None).all_calls());
         let calls = record.own_journal().count() as u64;
         Ok(RunStatusOut {

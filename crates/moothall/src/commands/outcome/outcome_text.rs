@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use moothall_core::consult::ForecastRecord;
 use moothall_core::verdict::{ForecastOutcome, ForecastReport, ForecastScore, MIN_RESOLVED};
 
+use crate::display;
 use crate::terminal::BOLD;
 
 /// Each question with its answer and the mean of the stated chances.
@@ -34,7 +35,12 @@ pub(crate) fn score(report: &ForecastReport, runs: usize) -> String {
     let mut text = String::new();
     match &report.headline {
         Some(score) => {
-            let _ = writeln!(text, "{BOLD}Forecasts of {runs} runs{BOLD:#}  {}", line(score));
+            let _ = writeln!(
+                text,
+                "{BOLD}Forecasts of {}{BOLD:#}  {}",
+                display::counted(runs, "run"),
+                line(score)
+            );
             if score.is_too_small() {
                 let questions = score.questions;
                 let _ = writeln!(

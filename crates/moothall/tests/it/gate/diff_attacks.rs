@@ -301,9 +301,10 @@ const SETTINGS: &[AttackCase] = &[
     ("orders, renames and submodules by settings", Rejected, |repo| {
         repo.write("z/a.py", secret());
         repo.commit("secret");
-        for setting in ["diff.orderFile", "diff.ignoreSubmodules", "core.quotePath"] {
+        for setting in ["diff.orderFile", "diff.ignoreSubmodules"] {
             repo.git(&["config", setting, "all"]);
         }
+        repo.git(&["config", "core.quotePath", "false"]);
         vec![LAST]
     }),
     ("promised objects from a program", NeedsPerson, |repo| {
