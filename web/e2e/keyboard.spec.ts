@@ -27,6 +27,17 @@ test("a run can be read without a mouse", async ({ page, trouble, finished }) =>
   expect(trouble).toEqual([]);
 });
 
+test("keys pressed before the page is drawn again all count", async ({ page, finished }) => {
+  await page.goto(`/runs/${finished}?layer=3&move=m1`);
+  await expect(page.locator(".turn").first()).toBeVisible();
+  await page.evaluate(() => {
+    for (const key of ["j", "j", "j", "k", "j"])
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  });
+  await expect(page.locator(".dhd")).toContainText("m4");
+  await expect(page.locator('[data-move="m4"]')).toBeFocused();
+});
+
 test("search finds runs and pages", async ({ page, trouble, finished }) => {
   await page.goto("/");
   // Keys pressed before a page stands are nobody's.

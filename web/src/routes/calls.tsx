@@ -16,6 +16,7 @@ import { Sheet } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { useKeys } from "../ui/keys";
 import { Button, Crumb, Empty, Loading, Note, Tag } from "../ui/parts";
+import { addressNow } from "../ui/use-address";
 import { useMedia } from "../ui/use-width";
 import "../styles/calls.css";
 
@@ -38,7 +39,8 @@ export default function Calls() {
   }, [name]);
   const choose = (call: string) => place.change({ call });
   const step = (by: number) => {
-    const at = calls.findIndex((one) => one.call === place.call);
+    const call = addressNow().get("call");
+    const at = calls.findIndex((one) => one.call === call);
     const next = calls[Math.min(Math.max(at + by, 0), calls.length - 1)];
     if (next) choose(next.call);
   };

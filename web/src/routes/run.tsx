@@ -23,6 +23,7 @@ import { useAnnounce } from "../ui/announce";
 import { Sheet } from "../ui/dialog";
 import { useKeys } from "../ui/keys";
 import { Empty, Loading } from "../ui/parts";
+import { addressNow } from "../ui/use-address";
 import { useMedia } from "../ui/use-width";
 
 export default function Run() {
@@ -85,7 +86,8 @@ function Work({
   const narrow = useMedia("(max-width: 1180px)");
   useSpeak(view, consult, link);
   const step = (by: number) => {
-    const at = consult.moves.findIndex((one) => one.move_id === place.move);
+    const move = addressNow().get("move") ?? place.move;
+    const at = consult.moves.findIndex((one) => one.move_id === move);
     const next = consult.moves[Math.min(Math.max(at + by, 0), consult.moves.length - 1)];
     if (!next) return;
     place.go({ move: next.move_id, layer: "3" }, "replace");

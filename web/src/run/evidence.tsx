@@ -1,5 +1,4 @@
 // The side sheets of a run: a cited fact with its filing, a passage, or a document.
-import { useSearchParams } from "react-router";
 import { useGet } from "../api/use-get";
 import type { CitedFact } from "../gen/api";
 import type { RunView } from "../gen/run";
@@ -9,20 +8,14 @@ import { Cite } from "../ui/cite";
 import { Sheet } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Button, Empty, Loading, Note } from "../ui/parts";
+import { useAddress } from "../ui/use-address";
 
 /** The side sheets of a run's pages. The address says which one is open. */
 export function EvidenceSheets({ view }: { view: RunView }) {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const fact = params.get("fact");
   const doc = params.get("doc");
-  const close = (name: string) =>
-    setParams(
-      (before) => {
-        before.delete(name);
-        return before;
-      },
-      { preventScrollReset: true },
-    );
+  const close = (name: string) => change({ [name]: null }, { replace: false, preventScrollReset: true });
   return (
     <>
       <Sheet title={doc ? docTitle(doc) : "Document"} open={doc !== null} onClose={() => close("doc")}>

@@ -1,8 +1,8 @@
 // The place on a run's page. It is kept in the address, which makes links show the same view.
 import { useCallback, useMemo } from "react";
-import { useSearchParams } from "react-router";
 import type { ConsultView, RunView } from "../gen/run";
 import { moveState, seats } from "../model/select";
+import { useAddress } from "../ui/use-address";
 
 export interface Place {
   /** 0 to 4, or nothing when zoomed out to the whole run. */
@@ -15,19 +15,10 @@ export interface Place {
 }
 
 export function usePlace(view: RunView, consult: ConsultView): Place {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const go = useCallback<Place["go"]>(
-    (change, how) =>
-      setParams(
-        (before) => {
-          for (const [name, value] of Object.entries(change))
-            if (value === null || value === undefined) before.delete(name);
-            else before.set(name, value);
-          return before;
-        },
-        { replace: how === "replace", preventScrollReset: true },
-      ),
-    [setParams],
+    (changes, how) => change(changes, { replace: how === "replace", preventScrollReset: true }),
+    [change],
   );
   return useMemo(() => {
     const named = params.get("move");

@@ -1,9 +1,9 @@
-import { useSearchParams } from "react-router";
 import { measureName } from "../model/measures";
+import { useAddress } from "./use-address";
 
 /** A citation. Opens the fact with its filing; the address says which. */
 export function Cite({ id, tight }: { id: string; tight?: boolean }) {
-  const [, setParams] = useSearchParams();
+  const [, change] = useAddress();
   const shown = citeName(id);
   // `[A1: …]` is marked as an assumption: there is nothing to open.
   if (/^A[0-9]+\b/.test(id))
@@ -17,15 +17,7 @@ export function Cite({ id, tight }: { id: string; tight?: boolean }) {
       type="button"
       className={tight ? "cite tight" : "cite"}
       title={id}
-      onClick={() =>
-        setParams(
-          (params) => {
-            params.set("fact", id);
-            return params;
-          },
-          { replace: false, preventScrollReset: true },
-        )
-      }
+      onClick={() => change({ fact: id }, { replace: false, preventScrollReset: true })}
     >
       {shown}
     </button>
