@@ -2,7 +2,7 @@
 # Tests `moothall mcp` with third-party clients: the MCP inspector, the MCP Python client and Gemini CLI. Covers every era of the protocol over every transport,
 # the schemas by the inspector's strict rules, the calls of the sandbox draft pattern, and a decision in a form of the client.
 #
-#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER caches the clients
+#   tools/mcp-check/run.sh PROGRAM FOLDER    PROGRAM is moothall, or --install-only; FOLDER caches the clients, FOLDER/../agent-clients Gemini CLI
 set -euo pipefail
 
 mkdir -p "$2"
@@ -15,6 +15,8 @@ if ! cmp --silent "$here/package.json" "$folder/package.json"; then
     (cd "$folder" && mv package.json.new package.json && npm install --no-audit --no-fund --loglevel=error) ||
         { rm -f "$folder/package.json"; exit 1; }
 fi
+agents=$(dirname "$folder")/agent-clients
+bash "$here/../agent-clients/install.sh" "$agents" gemini
 if ! cmp --silent "$here/requirements.txt" "$folder/venv/requirements.txt"; then
     python3 -m venv --clear "$folder/venv"
     "$folder/venv/bin/pip" install --quiet --requirement "$here/requirements.txt"
@@ -51,7 +53,7 @@ ln -s "$program" bin/moothall
 printf '{\n  // mine\n  "security": { "folderTrust": { "enabled": false } }\n}\n' >"$scratch/.gemini/settings.json"
 cp "$scratch/.gemini/settings.json" before
 gemini() {
-    (cd "$scratch/ws" && PATH="$scratch/bin:$PATH" GEMINI_CLI_NO_RELAUNCH=true "$folder/node_modules/.bin/gemini" mcp list 2>&1)
+    (cd "$scratch/ws" && PATH="$scratch/bin:$PATH" GEMINI_CLI_NO_RELAUNCH=true "$agents/gemini/node_modules/.bin/gemini" mcp list 2>&1)
 }
 PATH="$scratch/bin:$PATH" "$program" connect gemini --yes --hook
 listed=$(gemini)

@@ -1,20 +1,13 @@
 use moothall_core::benchmark::{BenchmarkSet, JudgeWorld};
-use moothall_core::model::{CallPurpose, PromptBlock, PromptTurn};
+use moothall_core::model::{CallPurpose, PromptBlock};
 
 use super::*;
 
 fn request(purpose: CallPurpose, system: [&str; 3]) -> ModelRequest {
     ModelRequest {
-        model: "scripted-judge/judge-1".parse().unwrap(),
-        fallbacks: Vec::new(),
         purpose,
         system: system.map(PromptBlock::new).into(),
-        turns: vec![PromptTurn::user("a question")],
-        max_tokens: 500,
-        temperature: None,
-        effort: None,
-        schema: None,
-        timeout_ms: None,
+        ..ModelRequest::ask("scripted-judge/judge-1".parse().unwrap(), "a question", 500)
     }
 }
 

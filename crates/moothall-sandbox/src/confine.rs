@@ -156,10 +156,6 @@ pub fn confine(workspace: &Path, state: &Path) -> Result<Vec<&'static str>, Sand
 }
 
 fn filter_calls() -> Result<(), SandboxError> {
-    let cannot = |error: &dyn std::fmt::Display| SandboxError::Host {
-        what: "cannot install the system call filter".to_owned(),
-        source: io::Error::other(error.to_string()),
-    };
     let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().map(|call| (*call, Vec::new())).collect();
     // Allowed only on the process itself: the C library aborts with a signal and reads its own
@@ -169,24 +165,14 @@ fn filter_calls() -> Result<(), SandboxError> {
         let (first, length) = (0, SeccompCmpArgLen::Dword);
         let is_other = SeccompCondition::new(first, length, SeccompCmpOp::Ne, own_value)
             .and_then(|is_other| SeccompRule::new(vec![is_other]));
-        calls.insert(call, vec![is_other.map_err(|error| cannot(&error))?]);
+        calls.insert(call, vec![is_other.map_err(filter_error)?]);
     }
-    let arch = std::env::consts::ARCH.try_into().map_err(|error| cannot(&error))?;
-    let denied = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(calls, SeccompAction::Allow, denied, arch)
-        .map_err(|error| cannot(&error))?;
-    let program: seccompiler::BpfProgram = filter.try_into().map_err(|error| cannot(&error))?;
-    apply_filter(&program).map_err(|error| cannot(&error))?;
-    apply_filter(&deny_x32_filter()).map_err(|error| cannot(&error))
+    install_filter(calls)
 }
 
 /// Denies a coding agent the few system calls that reach beyond its namespaces: typing into the
 /// user's terminal, and the user's kernel keyrings.
 pub(crate) fn filter_agent_calls() -> Result<(), SandboxError> {
-    let cannot = |error: &dyn std::fmt::Display| SandboxError::Host {
-        what: "cannot install the system call filter".to_owned(),
-        source: io::Error::other(error.to_string()),
-    };
     let mut calls: BTreeMap<i64, Vec<SeccompRule>> =
         [libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key]
             .map(|call| (call, Vec::new()))
@@ -198,14 +184,26 @@ pub(crate) fn filter_agent_calls() -> Result<(), SandboxError> {
             .and_then(|is_request| SeccompRule::new(vec![is_request]))
     });
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
-    calls.insert(libc::SYS_ioctl, typing.map_err(|error| cannot(&error))?);
-    let arch = std::env::consts::ARCH.try_into().map_err(|error| cannot(&error))?;
+    calls.insert(libc::SYS_ioctl, typing.map_err(filter_error)?);
+    install_filter(calls)
+}
+
+/// Denies these calls, with all arguments or with those of a rule, and the numbers of x32.
+fn install_filter(calls: BTreeMap<i64, Vec<SeccompRule>>) -> Result<(), SandboxError> {
+    let arch = std::env::consts::ARCH.try_into().map_err(filter_error)?;
     let denied = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(calls, SeccompAction::Allow, denied, arch)
-        .map_err(|error| cannot(&error))?;
-    let program: seccompiler::BpfProgram = filter.try_into().map_err(|error| cannot(&error))?;
-    apply_filter(&program).map_err(|error| cannot(&error))?;
-    apply_filter(&deny_x32_filter()).map_err(|error| cannot(&error))
+    let filter =
+        SeccompFilter::new(calls, SeccompAction::Allow, denied, arch).map_err(filter_error)?;
+    let program: seccompiler::BpfProgram = filter.try_into().map_err(filter_error)?;
+    apply_filter(&program).map_err(filter_error)?;
+    apply_filter(&deny_x32_filter()).map_err(filter_error)
+}
+
+fn filter_error(error: impl std::fmt::Display) -> SandboxError {
+    SandboxError::Host {
+        what: "cannot install the system call filter".to_owned(),
+        source: io::Error::other(error.to_string()),
+    }
 }
 
 /// Denies every system call from [`X32_SYSCALL_START`] on. `SeccompFilter` supports only exact numbers.

@@ -43,6 +43,15 @@ enum DocumentLocation {
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
+impl DocumentLocation {
+    fn walk(self) -> std::io::Result<FolderWalkResult> {
+        match self {
+            Self::Path(root) => walk(&root),
+            Self::Memory(files) => Ok(collect(files)),
+        }
+    }
+}
+
 /// The documents read from a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderDocuments {
@@ -95,11 +104,8 @@ impl DocumentFolder {
 
     /// The length of all documents in tokens; `None` if they cannot be read here, as PDFs are only
     /// read in a sandbox. Blocks.
-    pub fn text_tokens(&self) -> Option<u64> {
-        let walked = match &self.location {
-            DocumentLocation::Path(root) => walk(root).ok()?,
-            DocumentLocation::Memory(files) => collect(files.clone()),
-        };
+    pub fn text_tokens(self) -> Option<u64> {
+        let walked = self.location.walk().ok()?;
         let tokens = walked.files.iter().map(|file| match file.kind {
             DocumentKind::Pdf => None,
             _ => text_of(&file.bytes).map(tokens_expected),
@@ -111,11 +117,7 @@ impl DocumentFolder {
     /// expects documents in it.
     pub async fn read(&self) -> Result<FolderDocuments, GatherError> {
         let location = self.location.clone();
-        let walked = tokio::task::spawn_blocking(move || match location {
-            DocumentLocation::Path(root) => walk(&root),
-            DocumentLocation::Memory(files) => Ok(collect(files)),
-        })
-        .await;
+        let walked = tokio::task::spawn_blocking(move || location.walk()).await;
         let FolderWalkResult { files, mut missing } = match walked {
             Ok(Ok(walked)) => walked,
             Ok(Err(error)) => {

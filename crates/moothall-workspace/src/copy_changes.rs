@@ -87,11 +87,7 @@ impl DraftStore {
         let workspace = self.options.workspace.clone();
         let mut reader =
             CopyReader { store: self, workspace, found: Vec::new(), out: CopyChanges::default() };
-        let walked = match copy {
-            CopyFolder::Upper(upper) => reader.walk_upper(upper, ""),
-            CopyFolder::Full(full) => reader.walk_full(full, ""),
-        };
-        walked.map_err(DraftError::io("cannot read the private copy"))?;
+        reader.walk(copy, "").map_err(DraftError::io("cannot read the private copy"))?;
         reader.finish()
     }
 
@@ -112,9 +108,12 @@ struct CopyReader<'a> {
 }
 
 impl CopyReader<'_> {
-    /// Everything in the upper directory is new or changed; a character device 0:0 is a deletion.
-    fn walk_upper(&mut self, upper: &Path, folder: &str) -> io::Result<()> {
-        let here = upper.join(folder);
+    /// Everything in the upper directory of an overlay is new or changed, and a character device 0:0
+    /// is a deletion. A full copy has everything.
+    fn walk(&mut self, copy: &CopyFolder, folder: &str) -> io::Result<()> {
+        let (CopyFolder::Upper(root) | CopyFolder::Full(root)) = copy;
+        let is_overlay = matches!(copy, CopyFolder::Upper(_));
+        let here = root.join(folder);
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(&here)? {
             let entry = entry?;
@@ -125,55 +124,26 @@ impl CopyReader<'_> {
             if self.is_git(&name) {
                 self.walk_git(&entry.path(), &path, folder.is_empty())?;
             } else if found.is_dir() {
-                if self.is_left_out_folder(&path) {
+                if !self.is_left_out_folder(&path) {
+                    self.add_if_file(&path)?;
+                    self.walk(copy, &path)?;
+                } else if is_overlay {
                     self.count_ignored(&entry.path(), &path)?;
-                    continue;
                 }
-                self.add_if_file(&path)?;
-                self.walk_upper(upper, &path)?;
-            } else if found.file_type().is_char_device() && found.rdev() == 0 {
+            } else if is_overlay && found.file_type().is_char_device() && found.rdev() == 0 {
                 self.add_deleted(&path)?;
             } else {
                 // A directory of the workspace may be hidden by it.
                 if self.is_base_folder(&path) {
                     self.add_deleted(&path)?;
                 }
-                self.add(path, Some(entry.path()))?;
-            }
-        }
-        if is_opaque(&here) && !folder.is_empty() {
-            self.add_missing(folder, &names)?;
-        }
-        Ok(())
-    }
-
-    /// A full copy has everything; what is equal was not changed.
-    fn walk_full(&mut self, full: &Path, folder: &str) -> io::Result<()> {
-        let mut names = BTreeSet::new();
-        for entry in fs::read_dir(full.join(folder))? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(path) = self.path_of(folder, &name) else { continue };
-            names.insert(name.clone());
-            let found = fs::symlink_metadata(entry.path())?;
-            if self.is_git(&name) {
-                self.walk_git(&entry.path(), &path, folder.is_empty())?;
-            } else if found.is_dir() {
-                if self.is_left_out_folder(&path) {
-                    continue;
-                }
-                self.add_if_file(&path)?;
-                self.walk_full(full, &path)?;
-            } else {
-                if self.is_base_folder(&path) {
-                    self.add_deleted(&path)?;
-                }
-                if !is_same(&self.workspace.join(&path), &entry.path()) {
+                if is_overlay || !is_same(&self.workspace.join(&path), &entry.path()) {
                     self.add(path, Some(entry.path()))?;
                 }
             }
         }
-        self.add_missing(folder, &names)
+        let hides_others = !is_overlay || (is_opaque(&here) && !folder.is_empty());
+        if hides_others { self.add_missing(folder, &names) } else { Ok(()) }
     }
 
     /// The path of a name. A name that is not UTF-8 cannot be carried over and is reported.

@@ -13,7 +13,7 @@ use moothall_core::{Conclusion, Outcome, RunEventBody, RunFinding, RunVerdict};
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
 
-pub(crate) use self::consult_events::{degradation, layer, objection_severity};
+pub(crate) use self::consult_events::{degradation, layer};
 
 /// Limit for untrusted text on one line.
 const LINE_CHARS: usize = 160;

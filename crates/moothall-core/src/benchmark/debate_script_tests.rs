@@ -4,16 +4,10 @@ use crate::model::{PromptBlock, PromptTurn};
 
 fn request(purpose: CallPurpose, system: &[&str], turns: Vec<PromptTurn>) -> ModelRequest {
     ModelRequest {
-        model: "scripted-judge/judge-1".parse().unwrap(),
-        fallbacks: Vec::new(),
         purpose,
         system: system.iter().map(|text| PromptBlock::new(*text)).collect(),
         turns,
-        max_tokens: 500,
-        temperature: None,
-        effort: None,
-        schema: None,
-        timeout_ms: None,
+        ..ModelRequest::ask("scripted-judge/judge-1".parse().unwrap(), "", 500)
     }
 }
 

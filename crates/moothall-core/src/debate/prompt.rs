@@ -14,7 +14,7 @@ use super::input::DebateInput;
 use super::objections::{
     CriticTurnRecord, DecisionMakerTurnRecord, ObjectionEntry, ObjectionLog, ObjectionRef,
 };
-use super::result::{DebateStance, ObjectionSeverity, ObjectionState};
+use super::result::{DebateStance, ObjectionState};
 use super::sanitize::{MAX_MESSAGE_BYTES, clean};
 use super::turn::{self, DecisionMakerTurn, MAX_OBJECTION_CHARS, RaisedObjection};
 use crate::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
@@ -167,7 +167,7 @@ pub(crate) fn score(input: &DebateInput, round: u32, objection_log: &ObjectionLo
     ] {
         let of_state = objection_log.cases.iter().filter(|case| case.state() == state);
         let ids: Vec<String> =
-            of_state.map(|case| format!("{} ({})", case.id, severity(case.severity))).collect();
+            of_state.map(|case| format!("{} ({})", case.id, case.severity.word())).collect();
         if !ids.is_empty() {
             let _ = write!(open, "{word}: {}. ", ids.join(", "));
         }
@@ -217,7 +217,7 @@ pub(crate) fn summary(
     cases.sort_by_key(|case| std::cmp::Reverse((case.state().is_open(), case.severity)));
     let mut objections = String::new();
     for case in cases.iter().take(MAX_SUMMARISED) {
-        let (severity, state) = (severity(case.severity), state_word(case.state()));
+        let (severity, state) = (case.severity.word(), case.state().prompt_word());
         let text = one_line(&case.text, MAX_SUMMARISED_CHARS);
         let _ = writeln!(objections, "{} ({severity}, {state}): {text}", case.id);
     }
@@ -250,7 +250,7 @@ pub(crate) fn format_critic_turn(
         let again = if *is_new { "" } else { ", pressed again" };
         let said = one_line(&objection.text, MAX_OBJECTION_CHARS);
         let in_text = cites(&objection.text, []);
-        let _ = write!(text, "\n{id} ({}{again}): {said}", severity(objection.severity));
+        let _ = write!(text, "\n{id} ({}{again}): {said}", objection.severity.word());
         for cite in cites("", &objection.evidence).iter().filter(|id| !in_text.contains(id)) {
             let _ = write!(text, " [{cite}]");
         }
@@ -289,23 +289,6 @@ pub(crate) fn stance_word(stance: DebateStance) -> &'static str {
         DebateStance::Hold => "hold",
         DebateStance::Partial => "partial",
         DebateStance::Concede => "concede",
-    }
-}
-
-fn severity(severity: ObjectionSeverity) -> &'static str {
-    match severity {
-        ObjectionSeverity::Minor => "minor",
-        ObjectionSeverity::Major => "major",
-        ObjectionSeverity::Fatal => "fatal",
-    }
-}
-
-fn state_word(state: ObjectionState) -> &'static str {
-    match state {
-        ObjectionState::Answered => "answered",
-        ObjectionState::Partly => "answered in part",
-        ObjectionState::Open => "not answered",
-        ObjectionState::Conceded => "conceded",
     }
 }
 

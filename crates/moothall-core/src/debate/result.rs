@@ -147,6 +147,17 @@ pub enum ObjectionSeverity {
     Fatal,
 }
 
+impl ObjectionSeverity {
+    /// The severity as it is written in prompts, the memo and the terminal.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
 /// The state of an objection, best for the move first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -166,6 +177,16 @@ impl ObjectionState {
     /// Whether it still counts against the move.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Conceded | Self::Partly)
+    }
+
+    /// The state in prompts.
+    pub(crate) const fn prompt_word(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Partly => "answered in part",
+            Self::Open => "not answered",
+            Self::Conceded => "conceded",
+        }
     }
 }
 

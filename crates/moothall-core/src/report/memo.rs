@@ -12,7 +12,7 @@ mod scores;
 mod sources;
 mod writer;
 
-use self::labels::{severity_word, state_word};
+use self::labels::state_word;
 pub use self::sources::{CitedFact, cited};
 use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
@@ -112,7 +112,7 @@ fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> 
         let debated = one.debated.as_ref()?;
         let objection = strongest(debated);
         let state = objection
-            .map(|one| format!("{}, {}", severity_word(one), state_word(one.state)))
+            .map(|one| format!("{}, {}", one.severity.word(), state_word(one.state)))
             .unwrap_or_default();
         Some(vec![
             vec![TextSpan::text(&one.move_id)],

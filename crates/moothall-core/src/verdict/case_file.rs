@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::Sha256Hex;
 use crate::consult::Proposal;
-use crate::debate::{Objection, ObjectionReply, ObjectionSeverity, ObjectionState};
+use crate::debate::{Objection, ObjectionReply};
 use crate::text::{fenced, one_line};
 
 /// Word limits of the fields. Analysts get the same limits.
@@ -250,8 +250,8 @@ impl CaseWriter<'_> {
             let _ = writeln!(
                 text,
                 "{number}. Against ({}, {}): {said}{}",
-                severity_word(*severity),
-                state_word(*state),
+                severity.word(),
+                state.prompt_word(),
                 cited(evidence, &said),
             );
             match reply {
@@ -290,23 +290,6 @@ fn ids(evidence: &[String], most: usize) -> String {
 fn cited(evidence: &[String], text: &str) -> String {
     let beside: Vec<String> = evidence.iter().filter(|id| !text.contains(*id)).cloned().collect();
     if beside.is_empty() { String::new() } else { format!(" {}", ids(&beside, MAX_RECORD_IDS)) }
-}
-
-fn severity_word(severity: ObjectionSeverity) -> &'static str {
-    match severity {
-        ObjectionSeverity::Minor => "minor",
-        ObjectionSeverity::Major => "major",
-        ObjectionSeverity::Fatal => "fatal",
-    }
-}
-
-fn state_word(state: ObjectionState) -> &'static str {
-    match state {
-        ObjectionState::Answered => "answered",
-        ObjectionState::Partly => "answered in part",
-        ObjectionState::Open => "not answered",
-        ObjectionState::Conceded => "conceded",
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::debate::{ObjectionSeverity, ObjectionState};
 use crate::tokens_expected;
 
 fn words(text: &str, count: usize) -> String {

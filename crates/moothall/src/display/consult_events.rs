@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use moothall_core::consult::EvidenceSource;
-use moothall_core::debate::{DebateDegradation, DebateStance, ObjectionSeverity};
+use moothall_core::debate::{DebateDegradation, DebateStance};
 use moothall_core::{FindingSeverity, RoundStatus, RunEventBody, RunVerdict};
 
 use super::line;
@@ -43,14 +43,6 @@ pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
             format!("older rounds of {chain} were replaced by a summary")
         }
     })
-}
-
-pub(crate) fn objection_severity(severity: ObjectionSeverity) -> &'static str {
-    match severity {
-        ObjectionSeverity::Minor => "minor",
-        ObjectionSeverity::Major => "major",
-        ObjectionSeverity::Fatal => "fatal",
-    }
 }
 
 fn stance(stance: DebateStance) -> &'static str {
@@ -163,7 +155,7 @@ pub(crate) fn event(body: &RunEventBody) -> String {
                 summary.push_str(&format!(" · degraded: {}", degradation(one)));
             }
             if let Some(objection) = key_objection {
-                let severity = objection_severity(objection.severity);
+                let severity = objection.severity.word();
                 summary.push_str(&format!(" · open ({severity}): {}", objection.text));
             }
             line(&summary)

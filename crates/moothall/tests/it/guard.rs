@@ -39,6 +39,11 @@ fn guard(world: &World, flags: &[&str], script: &str) -> (Ran, Value) {
     (ran, value)
 }
 
+/// Runs a script in the last copy.
+fn resume(world: &World, script: &str) -> Ran {
+    world.run(&["guard", "resume", "--workspace", "ws", "--json", "--", "sh", "-c", script])
+}
+
 pub(crate) fn run(world: &World, args: &[&str]) -> Ran {
     let mut all = args.to_vec();
     all.extend(["--workspace", "ws"]);
@@ -383,18 +388,7 @@ fn an_interrupted_agent_is_not_judged_and_its_copy_can_be_resumed() {
     let diff = run(&world, &["guard", "diff"]);
     assert!(diff.stdout.contains("+two"), "{diff}");
     // Another command in the same copy.
-    let resume = [
-        "guard",
-        "resume",
-        "--workspace",
-        "ws",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        "rm ready; cat notes.txt >&2",
-    ];
-    let resumed = world.run(&resume);
+    let resumed = resume(&world, "rm ready; cat notes.txt >&2");
     check_outcomes(&resumed, &resumed.json(), 0, &[("notes.txt", "applied")]);
     assert!(resumed.stderr.contains("one\ntwo\n"), "{resumed}");
     assert_eq!(world.read("ws/notes.txt"), "one\ntwo\n");
@@ -496,18 +490,7 @@ fn a_rejected_change_can_be_corrected_by_another_agent() {
     assert_eq!(record["has_copy"], true);
     // Only the command of the user contains it.
     assert!(!record["result"].to_string().contains(&key), "{ran}");
-    let args = [
-        "guard",
-        "resume",
-        "--workspace",
-        "ws",
-        "--json",
-        "--",
-        "sh",
-        "-c",
-        "echo 'KEY = None' > src/keys.py",
-    ];
-    let resumed = world.run(&args);
+    let resumed = resume(&world, "echo 'KEY = None' > src/keys.py");
     check_outcomes(&resumed, &resumed.json(), 0, &[("src/keys.py", "applied")]);
     assert_eq!(world.read("ws/src/keys.py"), "KEY = None\n");
 }

@@ -1,15 +1,6 @@
 //! Display names of debate values.
 
-use crate::debate::{DebateDegradation, DebateResult, DebateStance, Objection, ObjectionState};
-
-pub(crate) fn severity_word(objection: &Objection) -> &'static str {
-    use crate::debate::ObjectionSeverity as S;
-    match objection.severity {
-        S::Minor => "minor",
-        S::Major => "major",
-        S::Fatal => "fatal",
-    }
-}
+use crate::debate::{DebateDegradation, DebateResult, DebateStance, ObjectionState};
 
 pub(crate) fn state_word(state: ObjectionState) -> &'static str {
     match state {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::labels::{degradation_labels, severity_word, stance_word, state_word};
+use super::labels::{degradation_labels, stance_word, state_word};
 use super::writer::MemoWriter;
 use super::{objection_counts, scores, sources, strongest};
 use crate::consult::{Committee, Move, RankedMove};
@@ -107,7 +107,7 @@ fn objection_blocks(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Docume
         Some(objection) => {
             let state = state_word(objection.state);
             let mut words =
-                vec![TextSpan::strong(&format!("{}, {state}:", severity_word(objection)))];
+                vec![TextSpan::strong(&format!("{}, {state}:", objection.severity.word()))];
             words.push(TextSpan::text(" "));
             words.extend(writer.checked(&objection.text));
             blocks.push(DocumentBlock::Paragraph { words });

@@ -251,7 +251,7 @@ fn write_debate(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
             moothall_core::debate::ObjectionState::Open => "open",
             moothall_core::debate::ObjectionState::Conceded => "conceded",
         };
-        let severity = display::objection_severity(objection.severity);
+        let severity = objection.severity.word();
         let (id, said) = (display::line(&objection.id), display::cut(&objection.text, 1000));
         writeln!(text, "- {id}, {severity}, {state}: {said}")?;
     }

@@ -166,7 +166,7 @@ fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std
         writeln!(text, "    {}", parts.join(" · "))?;
         match debated.hardest_open() {
             Some(objection) => {
-                let severity = display::objection_severity(objection.severity);
+                let severity = objection.severity.word();
                 let said = display::cut(&objection.text, OBJECTION_CHARS);
                 writeln!(text, "    most severe open objection ({severity}): {said}")?;
             }
