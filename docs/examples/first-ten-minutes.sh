@@ -3,8 +3,8 @@
 # Every command is typed as the page "First ten minutes" shows it, and the screen must show the result.
 #
 #   MOOTHALL_WHEEL    install the program from this Python wheel first
-#   RECORDING_SOCKET  the terminal is recorded (tools/recording/record.py): type slowly, and wait where a person reads
-wheel=${MOOTHALL_WHEEL:-} recording=${RECORDING_SOCKET:-}
+#   RECORDING_SOCKET  record the terminal, see lib/terminal.sh
+wheel=${MOOTHALL_WHEEL:-}
 if [[ -n $wheel ]]; then
     venv=$(mktemp -d)
     python3 -m venv "$venv"
@@ -14,79 +14,25 @@ fi
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
-command -v tmux >/dev/null || fail "tmux is missing: apt-get install tmux"
+# shellcheck source-path=SCRIPTDIR source=lib/terminal.sh
+source "$examples/lib/terminal.sh"
+
 page=$examples/../src/get-started/first-ten-minutes.md
-terminal=(tmux -S "${recording:-$scratch/tmux}" -f /dev/null)
-trap '"${terminal[@]}" kill-server 2>/dev/null || true; rm -rf "$scratch" "${venv:-}"' EXIT
+trap 'close_terminal; rm -rf "$scratch" "${venv:-}"' EXIT
 unset NO_COLOR
 export USER=ada NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
 # With images, the demo runs its program in a sandbox; without, it says so.
 if [[ -d $images ]]; then
     sandboxes auto
 fi
-mkdir "$scratch/bin"
-ln -s "$program" "$scratch/bin/moothall"
-
-# Everything that was on the screen since the last `clear_screen`.
-screen() {
-    "${terminal[@]}" capture-pane -p -J -S - -t first
-}
-
-# shows TEXT: waits until the screen shows it.
-shows() {
-    local deadline=$((SECONDS + 100))
-    until screen | grep --quiet --fixed-strings -- "$1"; do
-        ((SECONDS < deadline)) || fail "the screen never showed: $1"$'\n'"$(screen)"
-        sleep 0.05
-    done
-    printf 'shown: %s\n' "$1"
-}
-
-# reads SECONDS: the time that a person needs, in a recording.
-reads() {
-    [[ -z $recording ]] || sleep "$1"
-}
-
-key() {
-    "${terminal[@]}" send-keys -t first "$1"
-}
-
-clear_screen() {
-    key C-l
-    reads 0.3
-    "${terminal[@]}" clear-history -t first
-}
 
 # types COMMAND: the page shows the same command. Draft ids and seals differ and are given as a second argument.
 types() {
     grep --quiet --fixed-strings -- "$1" "$page" || fail "$page does not show: $1"
-    local line=$1${2:-} at
-    printf '$ %s\n' "$line"
-    if [[ -n $recording ]]; then
-        for ((at = 0; at < ${#line}; at++)); do
-            "${terminal[@]}" send-keys -t first -l -- "${line:at:1}"
-            sleep 0.03
-        done
-        sleep 0.4
-    else
-        "${terminal[@]}" send-keys -t first -l -- "$line"
-    fi
-    key Enter
+    type_line "$1${2:-}"
 }
 
-# ends_with CODE: checks the exit code of the last command, on a screen of its own.
-ends_with() {
-    [[ -z $recording ]] || return 0
-    "${terminal[@]}" send-keys -t first -l -- 'echo "exit code $?"'
-    key Enter
-    shows "exit code $1"
-    clear_screen
-}
-
-"${terminal[@]}" new-session -d -s first -x 80 -y 24 \
-    "env PATH='$scratch/bin:$PATH' PS1='$ ' TERM=xterm-256color HISTFILE=/dev/null BASH_SILENCE_DEPRECATION_WARNING=1 bash --norc --noprofile"
-"${terminal[@]}" set-option -g status off >/dev/null
-shows '$'
+open_shell 80 24
 
 types "moothall"
 shows "Try it, without an API key or a network"

@@ -46,7 +46,7 @@ def record(socket):
     """Play the script; return screens with the time since the start."""
     environment = dict(os.environ, RECORDING_SOCKET=socket)
     play = subprocess.Popen(["bash", str(SCRIPT)], env=environment, stdout=sys.stderr)
-    capture = ["tmux", "-S", socket, "capture-pane", "-e", "-p", "-t", "first"]
+    capture = ["tmux", "-S", socket, "capture-pane", "-e", "-p", "-t", "session"]
     screens, start = [], time.monotonic()
     while play.poll() is None:
         shown = subprocess.run(capture, capture_output=True, text=True)

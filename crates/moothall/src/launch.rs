@@ -13,6 +13,7 @@ mod program_request;
 mod program_resources;
 mod request_files;
 mod run_files;
+pub(crate) mod run_speed;
 
 use std::path::Path;
 

@@ -40,6 +40,7 @@ use crate::debate_image::ProgressNotice;
 use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, CliExit};
 use crate::launch::estimate::{CostEstimate, SpendLimit};
+use crate::launch::run_speed::RunSpeed;
 use crate::launch::{self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, cluster};
 use crate::notify;
 use crate::run_store::{self, RunStore};
@@ -55,7 +56,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     if args.estimate {
         let request = request.for_estimate(&context);
-        let ConsultPlan { spec, estimate, cap, .. } = request.plan(&context)?;
+        let ConsultPlan { spec, mut estimate, cap, .. } = request.plan(&context)?;
+        estimate.speed =
+            runtime()?.block_on(RunSpeed::of_earlier_runs(&context.loaded, &spec.input));
         let others = estimate.alternatives(&context, &spec.input);
         terminal::print(&estimate.render(cap, &others, args.output.json))?;
         return Ok(CliExit::Fine);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::context::CommandContext;
 use crate::display::{cents, short_number};
+use crate::launch::run_speed::RunSpeed;
 use crate::terminal::{BOLD, DIM};
 
 /// Reservations count every prompt byte as a token, about four times too many. The cap includes a
@@ -43,6 +44,8 @@ pub(crate) struct CostEstimate {
     rounds: u32,
     ticker: String,
     cheaper: Vec<CheaperVerdict>,
+    /// The speed of earlier runs with the same model.
+    pub(crate) speed: Option<RunSpeed>,
 }
 
 /// The same consultation with a verdict that costs less.
@@ -207,6 +210,7 @@ impl CostEstimate {
             rounds: input.committee.rounds,
             ticker: input.gather.subject().to_owned(),
             cheaper: cheaper_verdicts(catalog, input, evidence),
+            speed: None,
             estimate,
             evidence,
         }
@@ -370,6 +374,9 @@ impl CostEstimate {
             }
             writeln!(text, "{DIM}prices as of {}; retries are not included{DIM:#}", self.dated)?;
         }
+        if let Some(speed) = &self.speed {
+            writeln!(text, "{DIM}{}{DIM:#}", speed.line(low.total(), high.total()))?;
+        }
         writeln!(text, "{DIM}limit: {}{DIM:#}", cap.description())
     }
 
@@ -419,6 +426,9 @@ impl CostEstimate {
                 Some(FallbackCost::Unknown) | None => None,
             },
             "uncached_usd": self.uncached.map(MicroUsd::decimal),
+            "low_minutes": self.speed.as_ref().map(|speed| speed.minutes(self.estimate.low().total())),
+            "high_minutes":
+                self.speed.as_ref().map(|speed| speed.minutes(self.estimate.high().total())),
             "cap_usd": budget.usd.map(MicroUsd::decimal),
             "cap_tokens": budget.tokens,
             "prices_dated": self.dated,

@@ -147,6 +147,25 @@ fn a_call_is_shown_with_its_prompt_and_answer_and_without_credentials() {
 }
 
 #[test]
+fn an_estimate_says_how_long_it_takes_at_the_speed_of_an_earlier_run() {
+    let (world, run) = consulted();
+    let estimate = |flags: &[&str]| {
+        world.run(&[&["consult", "HLXI", "--moves", "1", "--estimate"], flags, &FAKE].concat())
+    };
+    let text = estimate(&[]);
+    let line = text.stdout.lines().find(|line| line.starts_with("about ")).unwrap();
+    assert!(line.contains(&format!(" min at the speed of run {} (", &run[..13])), "{text}");
+    let value = estimate(&["--json"]).json();
+    let minutes = |name: &str| value[name].as_u64().unwrap();
+    assert!(minutes("low_minutes") >= 1 && minutes("high_minutes") >= minutes("low_minutes"));
+    // A model without a finished run has no speed.
+    let other = World::new();
+    Fake::start().configure(&other, "");
+    let fresh = other.run(&[&["consult", "HLXI", "--estimate"], &FAKE[..]].concat());
+    assert!(!fresh.stdout.contains("at the speed of"), "{fresh}");
+}
+
+#[test]
 fn every_prompt_of_a_consultation_can_be_rebuilt() {
     let (world, run) = consulted();
     let log = world.run(&["calls", &run, "--json"]).json();

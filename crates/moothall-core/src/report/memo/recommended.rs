@@ -7,7 +7,7 @@ use super::writer::MemoWriter;
 use super::{objection_counts, scores, sources, strongest};
 use crate::consult::{Committee, Move, RankedMove};
 use crate::debate::{DebateResult, ObjectionState, cites};
-use crate::evidence::Evidence;
+use crate::evidence::{AmountScale, Evidence};
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{
     DocumentBlock, DocumentField, DocumentTable, TableColumn, TextSpan, Words,
@@ -69,8 +69,9 @@ fn evidence(view: &ConsultReport, one: &Move, writer: &mut MemoWriter<'_>) -> Ve
         return Vec::new();
     };
     let ids = cites(&one.markdown(), &one.proposal.evidence);
+    let scale = sources::amount_scale(known, &ids);
     let rows: Vec<Vec<Words>> =
-        ids.iter().filter_map(|id| evidence_row(known, id, writer)).collect();
+        ids.iter().filter_map(|id| evidence_row(known, id, scale, writer)).collect();
     if rows.is_empty() {
         return Vec::new();
     }
@@ -85,8 +86,13 @@ fn evidence(view: &ConsultReport, one: &Move, writer: &mut MemoWriter<'_>) -> Ve
     ]
 }
 
-fn evidence_row(known: &Evidence, id: &str, writer: &mut MemoWriter<'_>) -> Option<Vec<Words>> {
-    let value = sources::value(known, id)?;
+fn evidence_row(
+    known: &Evidence,
+    id: &str,
+    scale: Option<AmountScale>,
+    writer: &mut MemoWriter<'_>,
+) -> Option<Vec<Words>> {
+    let value = sources::value(known, id, scale)?;
     let filed = sources::filed(known, id);
     let filing = match filed {
         Some((words, accession)) => match writer.filing(&accession) {

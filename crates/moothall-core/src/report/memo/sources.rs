@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{
-    Evidence, Fact, FactId, FactSheet, FactSource, FilingEvent, FilingPassage, NewsHeadline,
-    UserDocument, UserPassage,
+    AmountScale, Evidence, Fact, FactId, FactSheet, FactSource, FilingEvent, FilingPassage,
+    NewsHeadline, UserDocument, UserPassage,
 };
 use crate::report::document::{
     DocumentBlock, DocumentTable, FilingLink, TableColumn, TextSpan, Words,
@@ -85,7 +85,7 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     let (filed, accession) = filed(evidence, id).unzip();
     Some(CitedFact {
         id: canonical_citation(evidence, id)?,
-        says: value(evidence, id)?,
+        says: value(evidence, id, None)?,
         filed,
         accession,
         link: link(evidence, id).map(|link| link.as_str().to_owned()),
@@ -94,10 +94,25 @@ pub fn cited(evidence: &Evidence, id: &str) -> Option<CitedFact> {
     })
 }
 
+/// The scale of the amounts in a table of these citations.
+pub(crate) fn amount_scale(evidence: &Evidence, ids: &[String]) -> Option<AmountScale> {
+    let facts: Vec<FactId> = ids
+        .iter()
+        .filter_map(|id| match find_cited_item(evidence, id)? {
+            CitedItem::Fact(_, id, _) => Some(id),
+            _ => None,
+        })
+        .collect();
+    evidence.sheet.as_ref().map(|sheet| sheet.amount_scale(&facts))
+}
+
 /// The value of a citation, formatted for display.
-pub(crate) fn value(evidence: &Evidence, id: &str) -> Option<String> {
+pub(crate) fn value(evidence: &Evidence, id: &str, scale: Option<AmountScale>) -> Option<String> {
     match find_cited_item(evidence, id)? {
-        CitedItem::Fact(sheet, id, _) => sheet.display_value(&id),
+        CitedItem::Fact(sheet, id, _) => match scale {
+            Some(scale) => sheet.display_value_in(&id, scale),
+            None => sheet.display_value(&id),
+        },
         CitedItem::Event(event) => Some(event.subjects()),
         CitedItem::Passage(passage) => Some(one_line(&passage.text, MAX_QUOTED)),
         CitedItem::Document(_, passage) => Some(one_line(&passage.text, MAX_QUOTED)),
@@ -134,8 +149,8 @@ pub(crate) fn listed(evidence: &Evidence, cited: &BTreeSet<String>) -> Vec<Docum
     }
     let mut rows: Vec<Vec<Words>> = Vec::new();
     if let Some(sheet) = &evidence.sheet {
-        let found = facts.iter().filter_map(|id| Some((id, sheet.fact(id)?)));
-        rows.extend(found.map(|(id, fact)| fact_row(evidence, sheet, id, fact)));
+        let scale = sheet.amount_scale(&facts);
+        rows.extend(facts.iter().filter_map(|id| fact_row(evidence, sheet, id, scale)));
     }
     rows.extend(others.iter().filter_map(|(id, one)| other_row(evidence, id, one)));
     if rows.is_empty() {
@@ -167,13 +182,18 @@ fn with_inputs(sheet: &FactSheet, id: FactId, into: &mut BTreeSet<FactId>) {
     }
 }
 
-fn fact_row(evidence: &Evidence, sheet: &FactSheet, id: &FactId, fact: &Fact) -> Vec<Words> {
+fn fact_row(
+    evidence: &Evidence,
+    sheet: &FactSheet,
+    id: &FactId,
+    scale: AmountScale,
+) -> Option<Vec<Words>> {
     let plain = |text: &str| vec![TextSpan::text(text)];
     let head = [
         vec![TextSpan::Source { id: format!("F0:{id}") }],
-        plain(&sheet.display_value(id).unwrap_or_default()),
+        plain(&sheet.display_value_in(id, scale).unwrap_or_default()),
     ];
-    let rest = match &fact.source {
+    let rest = match &sheet.fact(id)?.source {
         FactSource::Filed(filed) => [
             plain(&filed.end.to_string()),
             plain(&filed.filed.to_string()),
@@ -183,7 +203,7 @@ fn fact_row(evidence: &Evidence, sheet: &FactSheet, id: &FactId, fact: &Fact) ->
             [Words::new(), Words::new(), plain(&format!("computed: {formula}"))]
         }
     };
-    head.into_iter().chain(rest).collect()
+    Some(head.into_iter().chain(rest).collect())
 }
 
 fn other_row(evidence: &Evidence, id: &str, one: &CitedItem<'_>) -> Option<Vec<Words>> {
