@@ -45,6 +45,26 @@ is "all: build" "$(cat Makefile)"
 run 0 draft undo "$draft"
 is "all:" "$(cat Makefile)"
 
+# A part of a submission: hunk 1 is applied, hunk 2 is not; the worker reads a comment on a line.
+seq 1 30 | sed 's/^/# line /' >Makefile
+run 0 draft request Makefile --task part --json
+draft=$(field draft_id)
+sed -e 's/^# line 2$/all: build/' -e 's/^# line 25$/install: sudo/' Makefile >../new.mk
+run 0 draft write "$draft" --file ../new.mk
+run 3 draft submit "$draft"
+run 0 review show "$draft" --json
+seal=$(field seal | head -n 1)
+run 0 review comment "$draft" --if-match "$seal" --line 25 --text "not as root"
+run 0 draft status "$draft"
+says "Makefile:25" "$out"
+run 0 review approve "$draft" --if-match "$seal" --hunks 1
+is "all: build" "$(sed -n 2p Makefile)"
+is "# line 25" "$(sed -n 25p Makefile)"
+run 0 audit show --draft "$draft"
+says "hunks 1 of 2" "$out"
+run 0 draft undo "$draft"
+printf 'all:\n' >Makefile
+
 # A long line can be approved only after it was shown in full; a removed final line break is shown.
 run 0 draft request Makefile --task long --json
 draft=$(field draft_id)

@@ -173,10 +173,17 @@ impl DraftClient {
         let all = self.store.list(&self.worker)?;
         for (path, text) in &change.files {
             let expected = text.as_ref().map(|text| Sha256Hex::of(text.as_bytes()));
+            // A reviewer may have applied only a part of it.
+            let proposed = |draft: &Draft| {
+                let amended = draft.submission.iter().flat_map(|one| &one.amended);
+                let amended = amended.filter(|file| file.draft == draft.id);
+                let heads = amended.map(|file| file.proposed.file.map(|file| file.sha256));
+                heads.last().unwrap_or_else(|| draft.head())
+            };
             let same = |draft: &&Draft| {
                 draft.task == self.task
                     && draft.path == *path
-                    && draft.head() == expected
+                    && proposed(draft) == expected
                     && matches!(draft.state, DraftState::Applied | DraftState::Escalated)
             };
             let Some(draft) = all.iter().rev().find(same) else { return Ok(None) };
@@ -199,8 +206,11 @@ impl DraftClient {
         for id in ids {
             drafts.push(self.store.status(&self.worker, *id)?);
         }
-        let first = drafts.first();
+        // A reviewer can approve some files of a submission and reject the others.
+        let applied = drafts.iter().find(|draft| draft.state == DraftState::Applied);
+        let first = applied.or(drafts.first());
         let submission = first.and_then(|draft| draft.submission.as_ref());
+        let comments = submission.map_or(&[][..], |one| &one.comments);
         let comment =
             submission.and_then(|one| one.reviewed.as_ref()).map(|status| status.2.clone());
         Ok(SubmissionStatus {
@@ -209,6 +219,7 @@ impl DraftClient {
             findings: submission.map(|one| one.findings.clone()).unwrap_or_default(),
             words: Vec::new(),
             comment,
+            comments: comments.iter().map(|one| one.comment.clone()).collect(),
         })
     }
 

@@ -8,6 +8,7 @@
 mod decide;
 mod event;
 mod handoff;
+mod hunks;
 mod identity;
 mod import;
 mod notifications;
@@ -16,13 +17,17 @@ mod state;
 mod steps;
 
 pub use self::decide::{
-    ApprovalRules, DraftLimits, DraftOperation, DraftRefusal, MAX_TEXT_CHARS, decide,
+    ApprovalRules, DraftLimits, DraftOperation, DraftRefusal, MAX_COMMENTS, MAX_TEXT_CHARS, decide,
 };
 pub use self::event::{
-    ApplyOutcome, AuditRecord, DraftEvent, FileState, FileStep, JournalFinding, ProposedChange,
-    ReviewDecision,
+    AmendedFile, ApplyOutcome, AuditRecord, CommentSide, DraftEvent, FileState, FileStep,
+    HunkSelection, JournalFinding, LineComment, ProposedChange, ReviewDecision,
 };
 pub use self::handoff::{HandoffFile, VIEW, handoff_files, transition};
+pub use self::hunks::{
+    DraftProposal, FileVersion, HUNK_CONTEXT, HunkResult, ReviewHunk, ReviewHunkKind, UnknownHunk,
+    lines_of,
+};
 pub use self::identity::{ClientInfo, DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
 pub use self::import::{
     DiffFault, DiffHunk, FileProposal, ImportFault, ProposedFile, apply_hunks, read_answer,
@@ -30,7 +35,7 @@ pub use self::import::{
 pub use self::notifications::{DraftNotification, DraftNotificationKind, notifications_for};
 pub(crate) use self::path::folded_name;
 pub use self::path::{PathFault, RelPath};
-pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission};
+pub use self::state::{Draft, DraftSet, DraftState, DraftSubmission, ReviewComment};
 pub use self::steps::{BlobRetention, referenced_blobs, steps, undo_steps};
 
 #[cfg(test)]

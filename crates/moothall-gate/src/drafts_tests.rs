@@ -125,6 +125,20 @@ fn review(draft: DraftId, seal: Sha256Hex, say: ReviewDecision) -> DraftOperatio
     DraftOperation::Review { draft, seal, policy: policy(), say, reason: String::new() }
 }
 
+fn amended(draft: DraftId, proposed: ProposedChange, change: ProposedChange) -> AmendedFile {
+    AmendedFile { draft, proposed, change, edited: false }
+}
+
+fn amend(
+    draft: DraftId,
+    seal: Sha256Hex,
+    action: GateAction,
+    files: Vec<AmendedFile>,
+) -> DraftOperation {
+    let (findings, hunks, reason) = (Vec::new(), None, String::new());
+    DraftOperation::Amend { draft, seal, policy: policy(), action, findings, hunks, files, reason }
+}
+
 #[test]
 fn malformed_draft_ids_are_not_parsed() {
     for text in
@@ -459,6 +473,45 @@ fn draft_contents_are_kept_while_the_draft_can_still_be_used() {
 }
 
 #[test]
+fn amendment_is_bound_to_the_proposal_the_paths_and_the_gate() {
+    let mut world = World::new();
+    let drafts = [world.written(1, "a"), world.written(2, "b")];
+    world.submitted(&drafts);
+    world.judged(&drafts, GateAction::Escalate);
+    let [one, two] = drafts;
+    let (ada, seal) = (Principal::human("ada"), world.drafts.seal(&drafts));
+    let part = || amended(one, content("new"), content("part"));
+    let mut refused = |action, files, why| {
+        assert_eq!(world.tell(&ada, amend(one, seal, action, files)), Err(why));
+    };
+    let allow = GateAction::Allow;
+    refused(GateAction::Reject, vec![part()], DraftRefusal::ResultRejected);
+    let nothing = |draft| amended(draft, content("new"), content("old"));
+    refused(allow, vec![nothing(one), nothing(two)], DraftRefusal::EmptyResult);
+    refused(allow, vec![amended(id(9), content("new"), content("x"))], DraftRefusal::Unknown);
+    // Another proposal, one file twice, and a path that the worker did not propose.
+    let other = DraftRefusal::Seal { seal };
+    refused(allow, vec![amended(one, content("x"), content("part"))], other.clone());
+    refused(allow, vec![part(), part()], other.clone());
+    let elsewhere = ProposedChange { rename_to: Some(path("c")), ..content("part") };
+    refused(allow, vec![amended(one, content("new"), elsewhere)], other);
+    let stale = world.tell(&ada, amend(one, policy(), allow, vec![part()]));
+    assert_eq!(stale, Err(DraftRefusal::Seal { seal }));
+    assert_eq!(
+        world.tell(&worker(), amend(one, seal, allow, vec![part()])),
+        Err(DraftRefusal::NotHuman)
+    );
+
+    let events = world.tell(&ada, amend(one, seal, allow, vec![part(), nothing(two)])).unwrap();
+    let [DraftEvent::Amended { result, .. }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(*result, world.drafts.seal(&drafts));
+    assert_eq!((world.state(one), world.state(two)), (DraftState::Accepted, DraftState::Rejected));
+    let steps = steps(&world.drafts, &drafts, |at| at.to_string());
+    assert_eq!(steps.len(), 1);
+    assert_eq!((steps[0].from, steps[0].to), (Some(file("old")), Some(file("part"))));
+}
+
+#[test]
 fn every_audit_record_keeps_its_serialized_form() {
     let (one, sha) = (id(1), Sha256Hex::of(b"x"));
     let step = FileStep {
@@ -491,7 +544,7 @@ fn every_audit_record_keeps_its_serialized_form() {
             seal: sha,
             policy: sha,
             action: GateAction::Reject,
-            findings: vec![found],
+            findings: vec![found.clone()],
             last: false,
         },
         DraftEvent::Reviewed {
@@ -500,6 +553,30 @@ fn every_audit_record_keeps_its_serialized_form() {
             policy: sha,
             say: ReviewDecision::SendBack,
             reason: "smaller".to_owned(),
+        },
+        DraftEvent::Amended {
+            drafts: vec![one],
+            seal: sha,
+            result: sha,
+            policy: sha,
+            action: GateAction::Escalate,
+            findings: vec![found.clone()],
+            hunks: Some(HunkSelection { approved: vec![1, 3], of: 4 }),
+            files: vec![
+                amended(one, renamed.clone(), content("part")),
+                AmendedFile { edited: true, ..amended(one, renamed.clone(), content("own")) },
+            ],
+            reason: "smaller".to_owned(),
+        },
+        DraftEvent::Commented {
+            drafts: vec![one],
+            seal: sha,
+            comments: vec![LineComment {
+                path: path("a"),
+                side: CommentSide::New,
+                line: 3,
+                text: "why".to_owned(),
+            }],
         },
         DraftEvent::Applying { drafts: vec![one], undo: false, steps: vec![step] },
         DraftEvent::Ended { drafts: vec![one], end: ApplyOutcome::Done },

@@ -22,7 +22,7 @@ pub use self::change_set::{
     FileEntry, FileStatus, TreeNames, decide_change_set, judge_changed_file, shown_path,
 };
 pub use self::checks::{CheckOutcome, CheckResult, check_outcome, check_request};
-pub use self::compare::{FileComparison, LineStats, merge, unified};
+pub use self::compare::{FileComparison, LineStats, is_too_much, merge, unified};
 pub use self::patch::{
     MAX_PATCH_BYTES, PatchBody, PatchFault, PatchFaultKind, PatchFile, PatchHunk, read_patch,
 };

@@ -8,6 +8,7 @@ mod audit;
 mod draft_events;
 mod rows;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,13 @@ use moothall_core::ErrorCode;
 use moothall_core::Sha256Hex;
 use moothall_core::access::{AccessScope, RunOwner};
 use moothall_core::drafts::{
-    ClientInfo, Draft, DraftId, DraftRefusal, DraftState, Principal, PrincipalAccount,
-    ReviewDecision,
+    ClientInfo, CommentSide, Draft, DraftId, DraftRefusal, DraftState, LineComment, Principal,
+    PrincipalAccount, RelPath, ReviewDecision,
 };
 use moothall_core::gate::ReviewChannel;
-use moothall_workspace::{DraftCaller, DraftError, DraftStore, workspace_id};
+use moothall_workspace::{
+    AmendResult, DraftCaller, DraftError, DraftStore, FileAmendment, workspace_id,
+};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
@@ -33,7 +36,10 @@ pub(crate) use self::draft_events::events;
 use crate::access::token_label;
 use crate::app::BUILD;
 use crate::control::bounded;
-use crate::dto::{DraftDetail, DraftList, DraftReviewRequest, DraftReviewResponse, WorkspaceRow};
+use crate::dto::{
+    DraftAmendmentRequest, DraftCommentRequest, DraftCommentSide, DraftContent, DraftDetail,
+    DraftList, DraftReviewRequest, DraftReviewResponse, WorkspaceRow,
+};
 use crate::extract::{JsonBody, PathParams, QueryParams};
 use crate::team_limiter::busy;
 use crate::{ApiProblem, AppState, CallerIdentity};
@@ -181,6 +187,50 @@ pub(crate) async fn show(
     .await
 }
 
+/// Returns the proposed content for editing.
+pub(crate) async fn content(
+    Shared(app): Shared<AppState>,
+    caller: CallerIdentity,
+    PathParams(draft): PathParams<String>,
+) -> Result<Json<DraftContent>, ApiProblem> {
+    caller.may_with(AccessScope::Review, &RunOwner::local())?;
+    let id = id_of(&draft)?;
+    blocking(app, move |app| {
+        let (one, _) = app.workspaces.find(id)?;
+        rows::content(one, id)
+    })
+    .await
+}
+
+pub(crate) async fn comment(
+    Shared(app): Shared<AppState>,
+    caller: CallerIdentity,
+    PathParams(draft): PathParams<String>,
+    JsonBody(request): JsonBody<DraftCommentRequest>,
+) -> Result<Json<DraftReviewResponse>, ApiProblem> {
+    caller.may_with(AccessScope::Review, &RunOwner::local())?;
+    let id = id_of(&draft)?;
+    let seal = seal_of("seal", &request.seal)?;
+    let path = RelPath::parse(&request.path)
+        .map_err(|fault| ApiProblem::bad_request(format!("`path`: {fault}")))?;
+    let side = match request.side {
+        DraftCommentSide::Old => CommentSide::Old,
+        DraftCommentSide::New => CommentSide::New,
+    };
+    let text = bounded("text", request.text, MAX_REASON_CHARS)?;
+    let comment = LineComment { path, side, line: request.line, text };
+    let person = reviewer(&app, &caller).await?;
+    let commented = blocking(app.clone(), move |app| {
+        let (one, _) = app.workspaces.find(id)?;
+        let drafts = one.store.comment(&person, id, seal, vec![comment])?;
+        let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
+        Ok(DraftReviewResponse { drafts, undecided: None })
+    });
+    let commented = commented.await?;
+    app.workspaces.notifier.notify();
+    Ok(commented)
+}
+
 pub(crate) async fn approve(
     app: Shared<AppState>,
     caller: CallerIdentity,
@@ -217,8 +267,12 @@ async fn decide(
 ) -> Result<Json<DraftReviewResponse>, ApiProblem> {
     caller.may_with(AccessScope::Review, &RunOwner::local())?;
     let id = id_of(&draft)?;
-    let seal = Sha256Hex::parse(&request.seal)
-        .ok_or_else(|| ApiProblem::bad_request("`seal` must be 64 hexadecimal digits"))?;
+    let seal = seal_of("seal", &request.seal)?;
+    let confirmed = request.confirm.as_deref().map(|text| seal_of("confirm", text)).transpose()?;
+    let amendments = amendments_of(request.files.unwrap_or_default())?;
+    if decision != ReviewDecision::Approve && !amendments.is_empty() {
+        return Err(ApiProblem::bad_request("`files` is only for approvals"));
+    }
     let reason = bounded("reason", request.reason.unwrap_or_default(), MAX_REASON_CHARS)?;
     let person = reviewer(&app, &caller).await?;
     let reviewed = blocking(app.clone(), move |app| {
@@ -234,9 +288,13 @@ async fn decide(
                     .to_owned(),
             ));
         }
-        let drafts = one.store.review(&person, id, seal, decision, &reason)?;
-        let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
-        Ok(Some(DraftReviewResponse { drafts }))
+        let result = match amendments.is_empty() {
+            true => {
+                one.store.review(&person, id, seal, decision, &reason).map(AmendResult::Decided)?
+            }
+            false => one.store.amend(&person, id, seal, &amendments, confirmed, &reason)?,
+        };
+        rows::review_response(one, id, &result).map(Some)
     });
     let Json(reviewed) = reviewed.await?;
     // Notify open streams immediately instead of at the next poll.
@@ -249,6 +307,35 @@ async fn decide(
         )
         .with_hint("add `web` to `[review] channels` in the policy, or use `moothall review`")
     })
+}
+
+fn seal_of(name: &str, text: &str) -> Result<Sha256Hex, ApiProblem> {
+    Sha256Hex::parse(text)
+        .ok_or_else(|| ApiProblem::bad_request(format!("`{name}` must be 64 hexadecimal digits")))
+}
+
+fn amendments_of(
+    files: Vec<DraftAmendmentRequest>,
+) -> Result<BTreeMap<DraftId, FileAmendment>, ApiProblem> {
+    let mut amendments = BTreeMap::new();
+    for DraftAmendmentRequest { draft_id, hunks, content } in files {
+        let ids = |hunks: Vec<String>| {
+            hunks.iter().map(|text| seal_of("hunks", text)).collect::<Result<_, _>>()
+        };
+        let amendment = match (hunks, content) {
+            (Some(hunks), None) => FileAmendment::Hunks(ids(hunks)?),
+            (hunks, Some(text)) => {
+                FileAmendment::Content { text, approved: hunks.map(ids).transpose()? }
+            }
+            (None, None) => {
+                return Err(ApiProblem::bad_request("each of `files` needs `hunks` or `content`"));
+            }
+        };
+        if amendments.insert(id_of(&draft_id)?, amendment).is_some() {
+            return Err(ApiProblem::bad_request("`files` contains a draft twice"));
+        }
+    }
+    Ok(amendments)
 }
 
 /// The reviewer: the caller's token, or the person who started the server.

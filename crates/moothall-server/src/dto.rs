@@ -14,9 +14,11 @@ pub use self::company::{
     CheckTextRequest, CommitteeList, CommitteeRow, FactsQuery, MemberRow, TickerList, TickerRow,
 };
 pub use self::drafts::{
-    AuditPage, AuditRow, DraftChangeKind, DraftDetail, DraftFile, DraftHunk, DraftLine, DraftList,
-    DraftPart, DraftReviewRequest, DraftReviewResponse, DraftReviewRow, DraftRow, DraftSide,
-    FindingRow, TornFileRow, WorkspaceRow,
+    AuditPage, AuditRow, DraftAmendmentRequest, DraftChangeKind, DraftCommentRequest,
+    DraftCommentRow, DraftCommentSide, DraftContent, DraftDetail, DraftFile, DraftFileChange,
+    DraftFileChangeKind, DraftHunk, DraftLine, DraftList, DraftPart, DraftReviewRequest,
+    DraftReviewResponse, DraftReviewRow, DraftRow, DraftSide, DraftUndecided, FindingRow,
+    TornFileRow, WorkspaceRow,
 };
 pub use self::machine::{
     DoctorResponse, DraftBypassRow, EngineRow, KeyRow, RunStorageInfo, ServerSettings,

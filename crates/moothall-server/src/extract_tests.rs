@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::dto::{
-    ApproveMoveRequest, CheckTextRequest, CreateTokenRequest, DraftReviewRequest, EditMovesRequest,
-    ResumeRunRequest, StartConsultRequest, StartRunRequest,
+    ApproveMoveRequest, CheckTextRequest, CreateTokenRequest, DraftCommentRequest,
+    DraftReviewRequest, EditMovesRequest, ResumeRunRequest, StartConsultRequest, StartRunRequest,
 };
 
 fn refusal<T: DeserializeOwned>(body: &Value) -> (u16, ErrorCode, String, String) {
@@ -50,6 +50,8 @@ fn every_request_body_refuses_unknown_fields() {
         refusal::<CheckTextRequest>(&odd),
         refusal::<CreateTokenRequest>(&odd),
         refusal::<DraftReviewRequest>(&odd),
+        refusal::<DraftReviewRequest>(&json!({"seal": "", "files": [{"odd": 1}]})),
+        refusal::<DraftCommentRequest>(&odd),
     ];
     for (status, code, detail, _) in codes {
         assert_eq!((status, code), (400, ErrorCode::UnknownField), "{detail}");

@@ -362,7 +362,15 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
             "Get a draft and all drafts submitted with it",
             answer::<dto::DraftDetail>(schemas),
         ),
-        "/api/drafts/{draft}/approve" => on_draft("Approve a draft", schemas),
+        "/api/drafts/{draft}/content" => basic(
+            "Get the proposed content of a draft, for editing it before an approval",
+            answer::<dto::DraftContent>(schemas),
+        ),
+        "/api/drafts/{draft}/comments" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::DraftCommentRequest>()),
+            ..on_draft("Comment on a line of a draft", schemas)
+        },
+        "/api/drafts/{draft}/approve" => on_draft("Approve a draft, or a part of it", schemas),
         "/api/drafts/{draft}/reject" => on_draft("Reject a draft", schemas),
         "/api/drafts/{draft}/send-back" => on_draft("Send a draft back for changes", schemas),
         "/api/audit" => ApiOperation {

@@ -136,6 +136,16 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         get_route("/api/drafts", of_server(AccessScope::Read), get(drafts::list)),
         get_route("/api/drafts/events", of_server(AccessScope::Read), get(drafts::events)),
         get_route("/api/drafts/{draft}", of_server(AccessScope::Read), get(drafts::show)),
+        get_route(
+            "/api/drafts/{draft}/content",
+            of_server(AccessScope::Review),
+            get(drafts::content),
+        ),
+        post_route(
+            "/api/drafts/{draft}/comments",
+            of_server(AccessScope::Review),
+            post(drafts::comment),
+        ),
         post_route(
             "/api/drafts/{draft}/approve",
             of_server(AccessScope::Review),

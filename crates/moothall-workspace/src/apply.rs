@@ -104,7 +104,7 @@ impl DraftStore {
             }
             let Some(submission) = &draft.submission else { continue };
             if !found.iter().any(|(_, ids)| ids.contains(&draft.id)) {
-                found.push((draft.state, submission.drafts.clone()));
+                found.push((draft.state, in_state(inner, &submission.drafts, draft.state)));
             }
         }
         found
@@ -210,6 +210,17 @@ impl DraftStore {
     fn at(&self, point: FailPoint) -> Result<(), DraftError> {
         (self.options.reached)(point).map_err(DraftError::io("cannot apply the draft"))
     }
+}
+
+/// The drafts in this state. A reviewer can reject some files of a submission.
+pub(crate) fn in_state(
+    inner: &DraftStoreState,
+    ids: &[DraftId],
+    state: DraftState,
+) -> Vec<DraftId> {
+    let gate = Principal::gate();
+    let fits = |id: &DraftId| inner.drafts.of(&gate, *id).is_some_and(|draft| draft.state == state);
+    ids.iter().copied().filter(fits).collect()
 }
 
 /// How much of an intent may have been carried out.

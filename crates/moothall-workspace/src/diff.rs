@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use moothall_core::drafts::{HUNK_CONTEXT, lines_of};
+use moothall_core::gate::is_too_much;
 use moothall_core::text::escaped;
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
 
 /// Longer lines are truncated.
 const MAX_LINE_CHARS: usize = 400;
-/// After this time the diff is shown as coarse as it is.
+/// A diff of very long texts is shown as coarse as it is after this time.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Diffs with more changed lines do not highlight changes within a line.
 const MAX_INLINE: usize = 2_000;
-const CONTEXT: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DraftDiff {
@@ -76,12 +77,14 @@ pub fn full_difference(base: &str, after: &str) -> DraftDiff {
 fn compared(base: &str, after: &str, line_chars: usize) -> DraftDiff {
     // As in the gate, only `\n` ends a line; a lone carriage return is shown escaped. The `\n` is
     // part of the line, so a last line without it differs from one with it.
-    let old: Vec<&str> = base.split_inclusive('\n').collect();
-    let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Histogram)
-        .timeout(DIFF_TIMEOUT)
-        .diff_slices(&old, &new);
+    let (old, new) = (lines_of(base), lines_of(after));
+    let mut config = TextDiff::configure();
+    config.algorithm(Algorithm::Histogram);
+    // Without a clock the hunks are the ones that reviewers can approve one by one.
+    if is_too_much(&old, &new) {
+        config.timeout(DIFF_TIMEOUT);
+    }
+    let diff = config.diff_slices(&old, &new);
     let mut found = DraftDiff::default();
     let changed = |op: &DiffOp| match op.tag() {
         DiffTag::Equal => 0,
@@ -89,7 +92,7 @@ fn compared(base: &str, after: &str, line_chars: usize) -> DraftDiff {
     };
     // Comparing characters within lines is much slower than comparing lines.
     let fine = diff.ops().iter().map(changed).sum::<usize>() <= MAX_INLINE;
-    for group in diff.grouped_ops(CONTEXT) {
+    for group in diff.grouped_ops(HUNK_CONTEXT) {
         let mut hunk = Vec::new();
         let mut push = |tag, old_at: Option<usize>, new_at: Option<usize>, (parts, cut)| {
             let side = match tag {

@@ -179,7 +179,7 @@ impl DraftStore {
         }
     }
 
-    fn fits(&self, bytes: usize) -> Result<(), DraftError> {
+    pub(crate) fn fits(&self, bytes: usize) -> Result<(), DraftError> {
         let most = self.policy.limits.max_file_bytes;
         if bytes <= most {
             return Ok(());

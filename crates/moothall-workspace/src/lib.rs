@@ -5,6 +5,7 @@
 //! `moothall-core`, appends to the journal, and only then changes the workspace. If a process is
 //! killed midway, the next one that opens the store finishes or rolls back its work.
 
+mod amend;
 mod anchor;
 mod apply;
 mod base_index;
@@ -56,6 +57,7 @@ use moothall_core::gate::{FingerprintKey, Policy, PolicyLayer, is_build_output, 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+pub use self::amend::{AmendReport, AmendResult, FileAmendment, SubmissionHunk};
 pub use self::anchor::JournalAnchor;
 pub use self::base_index::{AgentStart, BaseIndex};
 pub use self::change_set::judge_change_set;
@@ -466,6 +468,18 @@ impl DraftStore {
         for event in events {
             self.record(inner, caller, event)?;
         }
+        Ok(())
+    }
+
+    /// Whether a command would be carried out. Records nothing.
+    fn require_allowed(
+        &self,
+        inner: &DraftStoreState,
+        caller: &DraftCaller,
+        command: DraftOperation,
+    ) -> Result<(), DraftError> {
+        let (limits, reviewers) = (self.policy.draft_limits(), &self.policy.reviewers);
+        decide(&inner.drafts, &caller.principal, command, &limits, reviewers, self.now())?;
         Ok(())
     }
 

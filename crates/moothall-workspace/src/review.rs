@@ -5,6 +5,7 @@ use moothall_core::drafts::{
     Draft, DraftId, DraftOperation, DraftRefusal, DraftState, Principal, ReviewDecision,
 };
 
+use super::apply::in_state;
 use super::error::DraftError;
 use super::{DraftCaller, DraftStore};
 
@@ -40,7 +41,7 @@ impl DraftStore {
             if draft.state != DraftState::Applied {
                 return Err(DraftRefusal::State { state: draft.state, what: "undone" }.into());
             }
-            let ids = store.submitted_with(&draft);
+            let ids = in_state(inner, &store.submitted_with(&draft), DraftState::Applied);
             // Check first that the old contents are still stored.
             for id in &ids {
                 if let Some(base) = store.draft_by_id(inner, *id)?.base {
@@ -52,7 +53,7 @@ impl DraftStore {
         })
     }
 
-    fn submitted_with(&self, draft: &Draft) -> Vec<DraftId> {
+    pub(crate) fn submitted_with(&self, draft: &Draft) -> Vec<DraftId> {
         let submission = draft.submission.as_ref();
         submission.map_or_else(|| vec![draft.id], |submission| submission.drafts.clone())
     }

@@ -14,7 +14,7 @@ use super::journal::JournalPosition;
 use super::{ApplyIntent, DraftStore, DraftStoreState};
 
 /// Must change with the derived state and with the file format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Reading fewer records is faster than a snapshot.
 const MIN_RECORDS: u64 = 64;
 /// A new snapshot is due after 1/64 of all records, so the cost per record stays constant as

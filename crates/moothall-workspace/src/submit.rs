@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use moothall_core::drafts::{
     Draft, DraftEvent, DraftId, DraftOperation, DraftRefusal, DraftState, DraftSubmission,
-    FileState, JournalFinding, MAX_TEXT_CHARS, Principal, decide,
+    FileState, JournalFinding, MAX_TEXT_CHARS, Principal,
 };
 use moothall_core::gate::reviewer::ReviewDoubt;
 use moothall_core::gate::{
@@ -76,8 +76,7 @@ impl DraftStore {
             if let Some(summary) = summary {
                 let command =
                     DraftOperation::Submit { drafts: ids.to_vec(), summary: summary.to_owned() };
-                let (limits, reviewers) = (store.policy.draft_limits(), &store.policy.reviewers);
-                decide(&inner.drafts, &caller.principal, command, &limits, reviewers, store.now())?;
+                store.require_allowed(inner, caller, command)?;
             }
             store.prepared(inner, ids)
         })
@@ -188,14 +187,7 @@ impl DraftStore {
             Ok((drafts?, submission, prepared))
         })?;
         let files = prepared.as_ref().map_or(&[][..], |prepared| &prepared.files);
-        let findings = submission.findings.into_iter().map(|one| GateFinding {
-            rule: one.rule,
-            action: one.action,
-            path: one.path,
-            line: one.line,
-            message: one.message,
-            fingerprint: None,
-        });
+        let findings = submission.findings.into_iter().map(gate_finding);
         let verdict = GateDecision {
             action: submission.action.unwrap_or(GateAction::Escalate),
             policy: submission.policy.unwrap_or_else(|| self.policy.hash()),
@@ -272,21 +264,11 @@ impl DraftStore {
         ids: &[DraftId],
         verdict: &GateDecision,
     ) -> Result<(), DraftError> {
-        let findings = verdict.findings.iter().map(|one| JournalFinding {
-            rule: one.rule,
-            action: one.action,
-            path: one.path.clone(),
-            line: one.line,
-            message: match &one.fingerprint {
-                Some(fingerprint) => format!("{} [{fingerprint}]", one.message),
-                None => one.message.clone(),
-            },
-        });
         let command = DraftOperation::Judge {
             drafts: ids.to_vec(),
             policy: verdict.policy,
             action: verdict.action,
-            findings: findings.collect(),
+            findings: verdict.findings.iter().map(journal_finding).collect(),
         };
         let caller = DraftCaller::new(principal);
         self.execute_command(inner, &caller, command)?;
@@ -306,7 +288,11 @@ impl DraftStore {
     }
 
     /// Uses check results only if they are about exactly these contents.
-    fn gate_report(&self, prepared: &PreparedDrafts, found: Option<DraftCheckRun>) -> GateReport {
+    pub(crate) fn gate_report(
+        &self,
+        prepared: &PreparedDrafts,
+        found: Option<DraftCheckRun>,
+    ) -> GateReport {
         let same = found.filter(|found| found.seal == prepared.seal);
         let (check_results, checks, doubts) = match same {
             Some(DraftCheckRun { results, checks, doubts, .. }) => (results, checks, doubts),
@@ -333,10 +319,22 @@ impl DraftStore {
         if draft.content_removed {
             return Err(DraftRefusal::ContentRemoved.into());
         }
-        let side = |file: Option<FileState>| match file {
-            Some(file) => Ok(Some((self.blobs.get(file.sha256)?, file.executable))),
-            None => Ok::<_, DraftError>(None),
-        };
+        let after = self.stored_side(draft.change.file)?;
+        self.prepare_content(inner, draft, after)
+    }
+
+    fn stored_side(&self, file: Option<FileState>) -> Result<Option<(Vec<u8>, bool)>, DraftError> {
+        let read = |file: FileState| Ok((self.blobs.get(file.sha256)?, file.executable));
+        file.map(read).transpose()
+    }
+
+    /// Like [`Self::prepare_file`], with a content that does not have to be stored.
+    pub(crate) fn prepare_content(
+        &self,
+        inner: &DraftStoreState,
+        draft: &Draft,
+        after: Option<(Vec<u8>, bool)>,
+    ) -> Result<PreparedFile, DraftError> {
         let rename_to = draft.change.rename_to.clone();
         let new = rename_to.as_ref().or_else(|| draft.base.is_none().then_some(&draft.path));
         let twins = match new {
@@ -350,10 +348,10 @@ impl DraftStore {
             below_head: self.workspace.below_head(to),
             // Skip the comparison if the content is no longer stored; contents are kept for longer
             // than a day.
-            origin: side(self.origin(inner, draft)).unwrap_or_default(),
+            origin: self.stored_side(self.origin(inner, draft)).unwrap_or_default(),
             rename_to,
-            base: side(draft.base)?,
-            after: side(draft.change.file)?,
+            base: self.stored_side(draft.base)?,
+            after,
             twins,
         })
     }
@@ -386,6 +384,26 @@ impl DraftStore {
         }
         Ok(())
     }
+}
+
+/// A finding as it is stored in the journal.
+pub(crate) fn journal_finding(one: &GateFinding) -> JournalFinding {
+    JournalFinding {
+        rule: one.rule,
+        action: one.action,
+        path: one.path.clone(),
+        line: one.line,
+        message: match &one.fingerprint {
+            Some(fingerprint) => format!("{} [{fingerprint}]", one.message),
+            None => one.message.clone(),
+        },
+    }
+}
+
+/// A finding of the journal, which has its fingerprint in the message.
+pub(crate) fn gate_finding(one: JournalFinding) -> GateFinding {
+    let JournalFinding { rule, action, path, line, message } = one;
+    GateFinding { rule, action, path, line, message, fingerprint: None }
 }
 
 /// Judges on a separate thread. Escalates and stops the thread if that takes longer than the policy

@@ -52,8 +52,8 @@ pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{
     AuditArgs, AuditCommand, DraftCommand, DraftCommandArgs, DraftWriteArgs, HandoffArg,
-    HandoffFlags, PolicyArgs, PolicyCommand, ReviewArgs, ReviewCommand, ReviewDecisionArgs,
-    WorkspaceFlags,
+    HandoffFlags, PolicyArgs, PolicyCommand, ReviewApproveArgs, ReviewArgs, ReviewCommand,
+    ReviewCommentArgs, ReviewDecisionArgs, WorkspaceFlags,
 };
 pub(crate) use self::edit::EditCommandArgs;
 pub(crate) use self::eval::EvalArgs;

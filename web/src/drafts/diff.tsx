@@ -1,15 +1,33 @@
 // The diff of a draft. Untrusted: the server escapes control characters, and everything is rendered as text nodes.
-import type { DraftFile, DraftLine, FindingRow } from "../gen/api";
+import { useState } from "react";
+import type { DraftFile, DraftFileChange, DraftHunk, DraftLine, FindingRow } from "../gen/api";
 import { plain } from "../model/format";
 import { Icon } from "../ui/icon";
-import { Note, Tag } from "../ui/parts";
+import { Button, Note, Segmented, Tag } from "../ui/parts";
+import { type Choices, isRejected } from "./choices";
+import { Comment, CommentForm } from "./comments";
+import { ContentEditor } from "./content-editor";
 import { actionTone } from "./words";
 
 const CHANGES = { created: "new file", edited: "", deleted: "deleted", renamed: "renamed" } as const;
 
-export function FileDiff({ file }: { file: DraftFile }) {
+/** What a reviewer can do with a file while it waits for a decision. */
+export type FileReview = {
+  choices: Choices;
+  /** Whether there is more than one hunk to choose from. */
+  hasHunks: boolean;
+  mayEdit: boolean;
+  onHunk: (hunkId: string, choice: "approve" | "reject") => void;
+  onEdit: (draftId: string, text: string | undefined) => void;
+  onCommented: () => void;
+};
+
+export function FileDiff({ file, review }: { file: DraftFile; review?: FileReview | undefined }) {
   const { draft } = file;
   const name = plain(draft.path);
+  const [isEditing, setEditing] = useState(false);
+  const edited = review?.choices.edits[draft.draft_id];
+  const hasEditor = review !== undefined && (isEditing || edited !== undefined);
   return (
     <section className="panel filediff" aria-label={name}>
       <header>
@@ -21,12 +39,36 @@ export function FileDiff({ file }: { file: DraftFile }) {
         {file.becomes_executable !== null && (
           <Tag tone="warn">{file.becomes_executable ? "becomes executable" : "no longer executable"}</Tag>
         )}
+        {edited !== undefined && <Tag tone="warn">edited by you</Tag>}
         <span className="push mono stat">
           <span className="plus">+{file.added}</span> <span className="minus">−{file.removed}</span>
         </span>
+        {review?.mayEdit && !hasEditor && !file.is_gone && (
+          <Button size="small" onClick={() => setEditing(true)} aria-label={`Edit ${name}`}>
+            Edit
+          </Button>
+        )}
       </header>
+      {review && hasEditor && (
+        <ContentEditor
+          draft={draft}
+          text={edited}
+          onChange={(text) => review.onEdit(draft.draft_id, text)}
+          onClose={() => setEditing(false)}
+        />
+      )}
+      {review?.hasHunks &&
+        file.changes.map((change) => (
+          <div key={change.hunk_id} className="hunkbar">
+            <span>{CHANGE_WORDS[change.kind]}</span>
+            <HunkChoice hunk={change} review={review} />
+          </div>
+        ))}
       {file.findings.map((finding, at) => (
         <Finding key={at} finding={finding} />
+      ))}
+      {file.comments.map((comment, at) => (
+        <Comment key={at} comment={comment} />
       ))}
       {file.is_gone && <Note tone="neutral">The contents have been deleted; the audit log keeps their hashes.</Note>}
       {!file.is_gone && file.hunks.length === 0 && <p className="muted nodiff">No text changes.</p>}
@@ -42,11 +84,7 @@ export function FileDiff({ file }: { file: DraftFile }) {
             </tr>
           </thead>
           {file.hunks.map((hunk, at) => (
-            <tbody key={at}>
-              {hunk.lines.map((line, k) => (
-                <Line key={k} line={line} />
-              ))}
-            </tbody>
+            <Hunk key={at} file={file} hunk={hunk} review={hasEditor ? undefined : review} />
           ))}
         </table>
       )}
@@ -57,6 +95,74 @@ export function FileDiff({ file }: { file: DraftFile }) {
         </Note>
       )}
     </section>
+  );
+}
+
+const CHANGE_WORDS: Record<DraftFileChange["kind"], string> = {
+  create: "The file is created",
+  delete: "The file is deleted",
+  rename: "The file is renamed",
+  mode: "The executable bit changes",
+  lines: "All lines of the file",
+};
+
+function HunkChoice({ hunk, review }: { hunk: { hunk_id: string; number: number }; review: FileReview }) {
+  return (
+    <Segmented
+      label={`Hunk ${hunk.number}`}
+      options={[
+        { value: "approve", name: "Approve" },
+        { value: "reject", name: "Reject" },
+      ]}
+      value={isRejected(review.choices, hunk.hunk_id) ? "reject" : "approve"}
+      onChange={(choice) => review.onHunk(hunk.hunk_id, choice)}
+    />
+  );
+}
+
+/** A hunk with its lines. While the draft waits, it can be chosen and commented on. */
+function Hunk({ file, hunk, review }: { file: DraftFile; hunk: DraftHunk; review: FileReview | undefined }) {
+  const [isCommenting, setCommenting] = useState(false);
+  const { hunk_id, number } = hunk;
+  const rejected = review !== undefined && hunk_id !== null && isRejected(review.choices, hunk_id);
+  return (
+    <tbody className={rejected ? "rejected" : undefined}>
+      {review && (
+        <tr>
+          <td colSpan={4}>
+            <div className="hunkbar">
+              <span>{number === null ? "Lines" : `Hunk ${number}`}</span>
+              {review.hasHunks && hunk_id !== null && number !== null && (
+                <HunkChoice hunk={{ hunk_id, number }} review={review} />
+              )}
+              {!isCommenting && (
+                <Button
+                  size="small"
+                  look="ghost"
+                  onClick={() => setCommenting(true)}
+                  aria-label={`Comment on ${number === null ? plain(file.draft.path) : `hunk ${number}`}`}
+                >
+                  Comment
+                </Button>
+              )}
+            </div>
+            {isCommenting && (
+              <CommentForm
+                draft={file.draft}
+                lines={hunk.lines}
+                onDone={(hasComment) => {
+                  setCommenting(false);
+                  if (hasComment) review.onCommented();
+                }}
+              />
+            )}
+          </td>
+        </tr>
+      )}
+      {hunk.lines.map((line, k) => (
+        <Line key={k} line={line} />
+      ))}
+    </tbody>
   );
 }
 
@@ -93,11 +199,18 @@ function Line({ line }: { line: DraftLine }) {
           </td>
         </tr>
       ))}
+      {line.comments.map((comment, at) => (
+        <tr key={at} className="beside">
+          <td colSpan={4}>
+            <Comment comment={comment} />
+          </td>
+        </tr>
+      ))}
     </>
   );
 }
 
-function Finding({ finding }: { finding: FindingRow }) {
+export function Finding({ finding }: { finding: FindingRow }) {
   return (
     <div className={`gatefinding ${actionTone(finding.action) ?? ""}`}>
       <Icon name="warn" />

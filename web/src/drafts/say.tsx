@@ -1,10 +1,12 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
-import type { DraftDetail, DraftReviewResponse } from "../gen/api";
+import type { DraftDetail, DraftReviewResponse, DraftUndecided } from "../gen/api";
 import { CodeText } from "../ui/code-text";
 import { useKeys } from "../ui/keys";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
+import { amendments, approvalWords, type Choices, hasResult } from "./choices";
+import { Finding } from "./diff";
 import { stateWords } from "./words";
 
 export type Word = "approve" | "reject" | "send-back";
@@ -15,8 +17,11 @@ const WORDS = {
   "send-back": { key: "c", name: "Send back", ask: "What the agent should change", done: "Send back" },
 } as const;
 
-/** The review buttons. A decision is bound to the seal (hash) of the version shown. */
-export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => void }) {
+/**
+ * The review buttons. A decision is bound to the seal (hash) of the version shown, and to the seal of the result if the
+ * gate found something new in what the reviewer chose.
+ */
+export function SayBar({ detail, choices, onSaid }: { detail: DraftDetail; choices: Choices; onSaid: () => void }) {
   const { draft, files } = detail;
   const toast = useToast();
   const field = useId();
@@ -25,7 +30,11 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
-  const closed = !detail.may_be_approved_here || !detail.shows_all;
+  const [undecided, setUndecided] = useState<DraftUndecided>();
+  const closed = !detail.may_be_approved_here || !detail.shows_all || !hasResult(detail, choices);
+  // Findings are about the choices that were sent.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the choices invalidates the findings
+  useEffect(() => setUndecided(undefined), [choices]);
   const begin = (next: Word) => {
     if (next === "approve" && closed) return;
     setProblem(undefined);
@@ -41,8 +50,16 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
     setBusy(true);
     try {
       const path = `/api/drafts/${draft.draft_id}/${word}`;
-      const said = await post<DraftReviewResponse>(path, { seal: draft.seal, reason: reason.trim() });
-      const state = said.drafts[0]?.state;
+      const changed = word === "approve" ? amendments(detail, choices) : [];
+      const more = changed.length > 0 ? { files: changed, confirm: undecided?.seal } : {};
+      const said = await post<DraftReviewResponse>(path, { seal: draft.seal, reason: reason.trim(), ...more });
+      if (said.undecided) {
+        setUndecided(said.undecided);
+        setBusy(false);
+        return;
+      }
+      const decided = said.drafts.find((one) => one.state !== "rejected") ?? said.drafts[0];
+      const state = decided?.state;
       if (state)
         toast({
           text: `${files.length === 1 ? "The draft is" : "The drafts are"} ${stateWords(state)}.`,
@@ -73,6 +90,17 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
       {!detail.may_be_approved_here && (
         <Note tone="neutral">The policy does not allow approvals in a browser. Use `moothall review`.</Note>
       )}
+      {undecided && word === "approve" && (
+        <Note tone={undecided.is_rejected ? "bad" : "warn"} alert>
+          <b>
+            {undecided.is_rejected ? "The gate rejects the result." : "The gate has new findings about the result."}
+          </b>{" "}
+          Nothing was applied.
+          {undecided.findings.map((finding, at) => (
+            <Finding key={at} finding={finding} />
+          ))}
+        </Note>
+      )}
       {!word && (
         <div className="sayrow">
           {(["approve", "reject", "send-back"] as const).map((one) => (
@@ -82,7 +110,7 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
               disabled={one === "approve" && closed}
               onClick={() => begin(one)}
             >
-              {WORDS[one].name}
+              {one === "approve" ? approvalWords(detail, choices) : WORDS[one].name}
               <span className="kbd only-w" aria-hidden="true">
                 {WORDS[one].key}
               </span>
@@ -107,8 +135,12 @@ export function SayBar({ detail, onSaid }: { detail: DraftDetail; onSaid: () => 
             onChange={(event) => setReason(event.target.value)}
           />
           <div className="sayrow">
-            <Button look="primary" type="submit" disabled={busy || (word !== "approve" && reason.trim() === "")}>
-              {WORDS[word].done}
+            <Button
+              look="primary"
+              type="submit"
+              disabled={busy || (word === "approve" ? closed || undecided?.is_rejected === true : reason.trim() === "")}
+            >
+              {undecided && word === "approve" ? "Approve anyway" : WORDS[word].done}
             </Button>
             <Button onClick={() => setWord(undefined)}>Back</Button>
             <span className="push muted only-w">

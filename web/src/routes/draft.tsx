@@ -1,7 +1,9 @@
 import { useEffect, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { useGet } from "../api/use-get";
-import { FileDiff } from "../drafts/diff";
+import { type Choices, NO_CHOICES } from "../drafts/choices";
+import { CommentList } from "../drafts/comments";
+import { FileDiff, type FileReview } from "../drafts/diff";
 import { SayBar } from "../drafts/say";
 import { useDraftNews } from "../drafts/use-news";
 import { stateTone, stateWords, submissions } from "../drafts/words";
@@ -29,6 +31,7 @@ export default function Draft() {
   const { data, problem, reload } = useGet<DraftDetail>(`/api/drafts/${encodeURIComponent(draftId)}`, news);
   const { data: list } = useGet<DraftList>("/api/drafts?state=escalated", news);
   const [shown, setShown] = useState<DraftDetail>();
+  const [kept, setKept] = useState<{ seal: string | null; choices: Choices }>();
   // The page does not replace the diff by itself: reviewers decide on the version that they have read.
   const isOther = shown?.draft.draft_id === draftId && data !== undefined && differs(shown, data);
   const detail = isOther ? shown : data;
@@ -62,6 +65,23 @@ export default function Draft() {
   }
   const { draft, files } = detail;
   const more = files.length - 1;
+  // Choices are about one version; another one starts without any.
+  const choices = kept?.seal === draft.seal ? kept.choices : NO_CHOICES;
+  const choose = (next: Choices) => setKept({ seal: draft.seal, choices: next });
+  const isWaiting = draft.state === "escalated" && !isOther;
+  const review: FileReview | undefined = isWaiting
+    ? {
+        choices,
+        hasHunks: detail.hunk_count > 1 && detail.may_be_approved_here && detail.shows_all,
+        mayEdit: detail.may_be_approved_here && detail.shows_all,
+        onHunk: (hunkId, choice) => choose({ ...choices, hunks: { ...choices.hunks, [hunkId]: choice } }),
+        onEdit: (draftId, text) => {
+          const { [draftId]: _, ...others } = choices.edits;
+          choose({ ...choices, edits: text === undefined ? others : { ...others, [draftId]: text } });
+        },
+        onCommented: reload,
+      }
+    : undefined;
   return (
     <div className="res draftpage fade">
       <nav className="crumb" aria-label="Where you are">
@@ -102,7 +122,8 @@ export default function Draft() {
         {draft.reviewed && (
           <Note tone={draft.reviewed.say === "approve" ? "good" : "neutral"} icon="person">
             <b>
-              {SAID[draft.reviewed.say]} by {plain(draft.reviewed.by)}.
+              {SAID[draft.reviewed.say]}
+              {draft.reviewed.has_changes && " with changes"} by {plain(draft.reviewed.by)}.
             </b>{" "}
             {plain(draft.reviewed.reason)}
           </Note>
@@ -117,9 +138,10 @@ export default function Draft() {
         )}
       </div>
       {files.map((file) => (
-        <FileDiff key={file.draft.draft_id} file={file} />
+        <FileDiff key={`${file.draft.draft_id} ${draft.seal}`} file={file} review={review} />
       ))}
-      {draft.state === "escalated" && !isOther && <SayBar key={draft.seal} detail={detail} onSaid={reload} />}
+      <CommentList detail={detail} />
+      {isWaiting && <SayBar key={draft.seal} detail={detail} choices={choices} onSaid={reload} />}
     </div>
   );
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::EditProposal;
-use crate::drafts::{DraftId, DraftState, JournalFinding, RelPath};
+use crate::drafts::{DraftId, DraftState, JournalFinding, LineComment, RelPath};
 use crate::{CanonicalJsonError, Sha256Hex, canonical_json};
 
 /// A request to the draft store. Each combines operations that every worker has.
@@ -73,6 +73,9 @@ pub struct SubmissionStatus {
     /// The reviewer's comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The reviewer's comments on lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<LineComment>,
 }
 
 /// The answer to a [`DraftCall`].

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::answer::{MAX_FILES, ProposalFile, ProposalForm, choice_schema, form_schema};
 use super::calls::SubmissionStatus;
 use super::input::EditInput;
-use crate::drafts::RelPath;
+use crate::drafts::{CommentSide, LineComment, RelPath};
 use crate::model::{
     CacheDuration, CallPurpose, ModelRequest, PromptBlock, PromptTurn, Temperature,
 };
@@ -19,6 +19,8 @@ const MAX_LISTED: usize = 400;
 /// How much of an earlier answer, and of the feedback on it, is repeated.
 const MAX_ANSWER_BYTES: usize = 24 * 1024;
 const MAX_WORDS_BYTES: usize = 6 * 1024;
+/// Comments on lines are repeated up to this size of the feedback.
+const MAX_COMMENT_BYTES: usize = MAX_WORDS_BYTES - 64;
 
 const CHOOSE: PromptTemplate = template!("choose");
 
@@ -61,6 +63,22 @@ impl EditFeedback {
         }
         if let Some(comment) = &said.comment {
             let _ = write!(words, "\nA person says:\n{}\n", fenced("", comment));
+        }
+        if !said.comments.is_empty() {
+            words.push_str("\nA person commented on lines:\n");
+        }
+        for (at, LineComment { path, side, line, text }) in said.comments.iter().enumerate() {
+            let version = match side {
+                CommentSide::Old => "the file before your change",
+                CommentSide::New => "your proposal",
+            };
+            let comment = format!("\n{path} line {line} of {version}:\n{}\n", fenced("", text));
+            // A fence that is cut would have no end.
+            if words.len() + comment.len() > MAX_COMMENT_BYTES {
+                let _ = writeln!(words, "\n(and {} more comments)", said.comments.len() - at);
+                break;
+            }
+            words.push_str(&comment);
         }
         Self { answer: answer.to_owned(), words }
     }

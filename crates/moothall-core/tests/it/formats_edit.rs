@@ -52,6 +52,7 @@ fn edit_effects_and_results_keep_their_serialized_form() {
             findings: vec![finding],
             words: vec!["check `tests`: boom".to_owned()],
             comment: Some("keep the tests".to_owned()),
+            comments: Vec::new(),
         }),
         DraftReply::Refused { why: "no".to_owned() },
         DraftReply::Failed { why: "disk full".to_owned() },

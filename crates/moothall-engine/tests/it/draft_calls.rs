@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moothall_core::drafts::{DraftState, Principal, RelPath, ReviewDecision, TaskId};
+use moothall_core::drafts::{
+    CommentSide, DraftState, LineComment, Principal, RelPath, ReviewDecision, TaskId,
+};
 use moothall_core::edit::{DraftCall, DraftReply, EditProposal, FileText, SubmissionStatus};
 use moothall_core::{Effect, EffectResult, Sha256Hex};
 use moothall_engine::{DraftPerformer, EffectPerformer as _};
-use moothall_workspace::{DraftCaller, DraftStore};
+use moothall_workspace::{DraftCaller, DraftStore, FileAmendment};
 
 use crate::support::Counting;
 use crate::world::{World, person, unending, worker};
@@ -87,6 +89,40 @@ async fn a_waiting_draft_call_receives_the_reviewers_decision() {
     store.review(&person(), said.drafts[0], seal, ReviewDecision::SendBack, "keep it").unwrap();
     let heard = submitted(&world, wait(600)).await;
     assert_eq!((heard.state, heard.comment.as_deref()), (DraftState::Editing, Some("keep it")));
+}
+
+#[tokio::test]
+async fn comments_on_lines_reach_the_agent_with_the_decision() {
+    let world = World::new(&[("Makefile", "all:\n")]);
+    let said = submitted(&world, change("Makefile", "all: build\n")).await;
+    let store = world.open();
+    let seal = store.status(&person(), said.drafts[0]).unwrap().submission.unwrap().seal;
+    let comment = LineComment {
+        path: path("Makefile"),
+        side: CommentSide::New,
+        line: 1,
+        text: "which build?".to_owned(),
+    };
+    store.comment(&person(), said.drafts[0], seal, vec![comment.clone()]).unwrap();
+    store.review(&person(), said.drafts[0], seal, ReviewDecision::SendBack, "").unwrap();
+    let wait = DraftCall::Wait { drafts: said.drafts.clone(), seconds: 600 };
+    let heard = submitted(&world, wait).await;
+    assert_eq!((heard.state, heard.comments), (DraftState::Editing, vec![comment]));
+}
+
+#[tokio::test]
+async fn a_partly_approved_change_is_not_submitted_again_after_a_crash() {
+    let world = World::new(&[("Makefile", "all:\n")]);
+    let said = submitted(&world, change("Makefile", "all: build\n")).await;
+    let (store, id) = (world.open(), said.drafts[0]);
+    let seal = store.status(&person(), id).unwrap().submission.unwrap().seal;
+    let edited = BTreeMap::from([(id, FileAmendment::content("all: test\n"))]);
+    store.amend(&person(), id, seal, &edited, None, "").unwrap();
+    let records = world.journal().lines().count();
+    let again = submitted(&world, change("Makefile", "all: build\n")).await;
+    assert_eq!((again.state, again.drafts), (DraftState::Applied, vec![id]));
+    assert_eq!(world.journal().lines().count(), records);
+    assert_eq!(world.text("Makefile").unwrap(), "all: test\n");
 }
 
 #[tokio::test]

@@ -3,16 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::event::{
-    ApplyOutcome, DraftEvent, FileState, FileStep, JournalFinding, ProposedChange, ReviewDecision,
+    AmendedFile, ApplyOutcome, DraftEvent, FileState, FileStep, HunkSelection, JournalFinding,
+    LineComment, ProposedChange, ReviewDecision,
 };
 use super::identity::{DraftId, Principal, PrincipalAccount, PrincipalKind, TaskId};
 use super::path::RelPath;
-use super::state::{Draft, DraftSet, DraftState};
+use super::state::{Draft, DraftSet, DraftState, DraftSubmission};
 use crate::Sha256Hex;
 use crate::gate::GateAction;
 
 /// Summaries and review reasons are truncated to this many characters.
 pub const MAX_TEXT_CHARS: usize = 2_000;
+/// Comments on one submission.
+pub const MAX_COMMENTS: usize = 100;
 /// Open drafts per worker. A worker can invent any number of tasks, so the limit per task alone
 /// bounds nothing.
 const MAX_OPEN_DRAFTS: usize = 256;
@@ -111,6 +114,35 @@ pub enum DraftOperation {
         say: ReviewDecision,
         /// The reviewer's comment.
         reason: String,
+    },
+    /// Record that a person approved a changed version of an escalated submission, which the gate
+    /// judged.
+    Amend {
+        /// Any draft of the submission.
+        draft: DraftId,
+        /// Seal of the version that the reviewer was shown.
+        seal: Sha256Hex,
+        /// Hash of the policy in force.
+        policy: Sha256Hex,
+        /// The gate's decision on the result.
+        action: GateAction,
+        /// The findings behind the decision.
+        findings: Vec<JournalFinding>,
+        /// The approved hunks, if the reviewer selected hunks.
+        hunks: Option<HunkSelection>,
+        /// The changed files.
+        files: Vec<AmendedFile>,
+        /// The reviewer's comment.
+        reason: String,
+    },
+    /// Record a person's comments on an escalated submission.
+    Comment {
+        /// Any draft of the submission.
+        draft: DraftId,
+        /// Seal of the version that the reviewer was shown.
+        seal: Sha256Hex,
+        /// The comments.
+        comments: Vec<LineComment>,
     },
     /// Start applying drafts to the workspace.
     Apply {
@@ -215,6 +247,18 @@ pub enum DraftRefusal {
     /// The reviewer is the author, and the policy forbids that.
     #[error("you cannot approve your own draft")]
     Author,
+    /// The gate rejects what a reviewer made of a submission.
+    #[error("the gate rejects the result")]
+    ResultRejected,
+    /// A changed version that is not about this submission, or that changes nothing.
+    #[error("the result changes nothing: reject the draft instead")]
+    EmptyResult,
+    /// A comment on a file that the submission does not contain.
+    #[error("the submission does not contain {path}")]
+    CommentPath {
+        /// The file.
+        path: RelPath,
+    },
     /// The content contained a credential and was removed.
     #[error("content was removed because it contained a credential: write it again")]
     ContentRemoved,
@@ -283,32 +327,59 @@ pub fn decide(
         }
         DraftOperation::Review { draft, seal, policy, say, reason } => {
             let one = find(draft)?;
-            in_state(one, "reviewed", |state| state == DraftState::Escalated)?;
-            let is_worker = |owner: &Principal| owner.kind == PrincipalKind::Worker;
-            if drafts.all().any(|one| is_worker(&one.owner) && one.owner.id == who.id) {
-                return Err(DraftRefusal::WorkerName { id: who.id.clone() });
-            }
-            let submission = one.submission.as_ref().ok_or(DraftRefusal::Unknown)?;
-            let shown = drafts.seal(&submission.drafts);
-            if shown != seal || submission.seal != seal {
-                return Err(DraftRefusal::Seal { seal: shown });
-            }
+            let submission = reviewable(drafts, who, one, seal)?;
             if say == ReviewDecision::Approve {
-                if submission.policy != Some(policy) {
-                    return Err(DraftRefusal::Policy);
-                }
-                if !reviewers.may_approve(who) {
-                    return Err(DraftRefusal::NotApprover { who: Box::new(who.clone()) });
-                }
-                let is_author = one.owner == *who
-                    || (one.owner.account.is_some() && one.owner.account == who.account);
-                if is_author && !reviewers.author_may_approve {
-                    return Err(DraftRefusal::Author);
-                }
+                approvable(who, one, submission, policy, reviewers)?;
             }
             let reason = reason.chars().take(MAX_TEXT_CHARS).collect();
             let ids = submission.drafts.clone();
             Ok(vec![DraftEvent::Reviewed { drafts: ids, seal, policy, say, reason }])
+        }
+        DraftOperation::Amend { draft, seal, policy, action, findings, hunks, files, reason } => {
+            let one = find(draft)?;
+            let submission = reviewable(drafts, who, one, seal)?;
+            approvable(who, one, submission, policy, reviewers)?;
+            if action == GateAction::Reject {
+                return Err(DraftRefusal::ResultRejected);
+            }
+            let ids = submission.drafts.clone();
+            amendable(drafts, &ids, &files)?;
+            let result = drafts.amended_seal(&ids, &files);
+            let reason = reason.chars().take(MAX_TEXT_CHARS).collect();
+            Ok(vec![DraftEvent::Amended {
+                drafts: ids,
+                seal,
+                result,
+                policy,
+                action,
+                findings,
+                hunks,
+                files,
+                reason,
+            }])
+        }
+        DraftOperation::Comment { draft, seal, mut comments } => {
+            let one = find(draft)?;
+            let submission = reviewable(drafts, who, one, seal)?;
+            if submission.comments.len() + comments.len() > MAX_COMMENTS {
+                return Err(DraftRefusal::Limit {
+                    what: "comments on the submission",
+                    limit: MAX_COMMENTS,
+                });
+            }
+            for comment in &mut comments {
+                let is_known =
+                    submission.drafts.iter().filter_map(|id| drafts.all.get(id)).any(|one| {
+                        one.path == comment.path
+                            || one.change.rename_to.as_ref() == Some(&comment.path)
+                    });
+                if !is_known {
+                    return Err(DraftRefusal::CommentPath { path: comment.path.clone() });
+                }
+                comment.text = comment.text.chars().take(MAX_TEXT_CHARS).collect();
+            }
+            let ids = submission.drafts.clone();
+            Ok(vec![DraftEvent::Commented { drafts: ids, seal, comments }])
         }
         DraftOperation::Apply { drafts: ids, steps } => {
             require_state(drafts, who, &ids, "applied", DraftState::Accepted)?;
@@ -357,8 +428,15 @@ fn check_role(who: &Principal, command: &DraftOperation) -> Result<(), DraftRefu
                 Err(DraftRefusal::NotGate)
             }
         }
-        DraftOperation::Review { .. } | DraftOperation::Undo { .. } => {
-            if who.kind == PrincipalKind::Human { Ok(()) } else { Err(DraftRefusal::NotHuman) }
+        DraftOperation::Review { .. }
+        | DraftOperation::Amend { .. }
+        | DraftOperation::Comment { .. }
+        | DraftOperation::Undo { .. } => {
+            if who.kind == PrincipalKind::Human {
+                Ok(())
+            } else {
+                Err(DraftRefusal::NotHuman)
+            }
         }
         DraftOperation::Request { .. }
         | DraftOperation::Write { .. }
@@ -366,6 +444,73 @@ fn check_role(who: &Principal, command: &DraftOperation) -> Result<(), DraftRefu
         | DraftOperation::Rebase { .. }
         | DraftOperation::Withdraw { .. } => Ok(()),
     }
+}
+
+/// The submission of a draft that waits for this reviewer, if it is the version that was shown.
+fn reviewable<'a>(
+    drafts: &DraftSet,
+    who: &Principal,
+    one: &'a Draft,
+    seal: Sha256Hex,
+) -> Result<&'a DraftSubmission, DraftRefusal> {
+    in_state(one, "reviewed", |state| state == DraftState::Escalated)?;
+    let is_worker = |owner: &Principal| owner.kind == PrincipalKind::Worker;
+    if drafts.all().any(|one| is_worker(&one.owner) && one.owner.id == who.id) {
+        return Err(DraftRefusal::WorkerName { id: who.id.clone() });
+    }
+    let submission = one.submission.as_ref().ok_or(DraftRefusal::Unknown)?;
+    let shown = drafts.seal(&submission.drafts);
+    if shown != seal || submission.seal != seal {
+        return Err(DraftRefusal::Seal { seal: shown });
+    }
+    Ok(submission)
+}
+
+/// Whether this reviewer may approve a submission that this policy judged.
+fn approvable(
+    who: &Principal,
+    one: &Draft,
+    submission: &DraftSubmission,
+    policy: Sha256Hex,
+    reviewers: &ApprovalRules,
+) -> Result<(), DraftRefusal> {
+    if submission.policy != Some(policy) {
+        return Err(DraftRefusal::Policy);
+    }
+    if !reviewers.may_approve(who) {
+        return Err(DraftRefusal::NotApprover { who: Box::new(who.clone()) });
+    }
+    let is_author =
+        one.owner == *who || (one.owner.account.is_some() && one.owner.account == who.account);
+    if is_author && !reviewers.author_may_approve {
+        return Err(DraftRefusal::Author);
+    }
+    Ok(())
+}
+
+/// Whether these are changes of drafts of the submission that leave something to apply. A reviewer
+/// can change contents, but not choose other paths.
+fn amendable(
+    drafts: &DraftSet,
+    ids: &[DraftId],
+    files: &[AmendedFile],
+) -> Result<(), DraftRefusal> {
+    let mut seen = BTreeSet::new();
+    for file in files {
+        let one = drafts.all.get(&file.draft).filter(|one| ids.contains(&one.id));
+        let one = one.ok_or(DraftRefusal::Unknown)?;
+        let keeps_path =
+            file.change.rename_to.is_none() || file.change.rename_to == one.change.rename_to;
+        if !seen.insert(file.draft) || file.proposed != one.change || !keeps_path {
+            return Err(DraftRefusal::Seal { seal: drafts.seal(ids) });
+        }
+    }
+    let has_change = |id: &DraftId| {
+        let Some(one) = drafts.all.get(id) else { return false };
+        let amended = files.iter().find(|file| file.draft == *id);
+        !amended.map_or(&one.change, |file| &file.change).is_empty(one.base)
+    };
+    if ids.iter().any(has_change) { Ok(()) } else { Err(DraftRefusal::EmptyResult) }
 }
 
 fn in_state(

@@ -28,6 +28,13 @@ pub struct ProposedChange {
     pub rename_to: Option<RelPath>,
 }
 
+impl ProposedChange {
+    /// Whether it leaves the file as it is.
+    pub fn is_empty(&self, base: Option<FileState>) -> bool {
+        self.file == base && self.rename_to.is_none()
+    }
+}
+
 /// One change to one workspace file, with everything needed to finish or revert it after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +76,65 @@ pub enum ReviewDecision {
     Reject,
     /// Return the drafts to the worker for changes.
     SendBack,
+}
+
+/// Hunks of a submission that a reviewer approved. The others are rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HunkSelection {
+    /// Numbers of the approved hunks in the whole submission, from 1.
+    pub approved: Vec<usize>,
+    /// Number of hunks in the submission.
+    pub of: usize,
+}
+
+/// A file of a submission that a reviewer changed before approving it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmendedFile {
+    /// The draft.
+    pub draft: DraftId,
+    /// What the worker proposed.
+    pub proposed: ProposedChange,
+    /// What is applied.
+    pub change: ProposedChange,
+    /// Whether a person edited the content, as opposed to selecting hunks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+}
+
+/// The version of a file that a comment is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommentSide {
+    /// The file before the change.
+    Old,
+    /// The draft.
+    New,
+}
+
+impl CommentSide {
+    /// The serialized name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+        }
+    }
+}
+
+/// A reviewer's comment on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineComment {
+    /// The file.
+    pub path: RelPath,
+    /// The version that has the line.
+    pub side: CommentSide,
+    /// The line, from 1.
+    pub line: usize,
+    /// The comment, as plain text.
+    pub text: String,
 }
 
 /// How applying or reverting drafts ended.
@@ -149,6 +215,39 @@ pub enum DraftEvent {
         say: ReviewDecision,
         /// The reviewer's comment.
         reason: String,
+    },
+    /// A person approved a part of a submission, or edited it before approving it. It has a kind of
+    /// its own, so that a version that does not know it stops instead of applying the whole
+    /// proposal.
+    Amended {
+        /// The drafts.
+        drafts: Vec<DraftId>,
+        /// Seal of the version that was shown.
+        seal: Sha256Hex,
+        /// Seal of the result, which is applied.
+        result: Sha256Hex,
+        /// Hash of the policy that judged the submission and the result.
+        policy: Sha256Hex,
+        /// The gate's decision on the result.
+        action: GateAction,
+        /// The findings behind the decision.
+        findings: Vec<JournalFinding>,
+        /// The approved hunks, if the reviewer selected hunks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hunks: Option<HunkSelection>,
+        /// The changed files.
+        files: Vec<AmendedFile>,
+        /// The reviewer's comment.
+        reason: String,
+    },
+    /// A person commented on lines of a submission.
+    Commented {
+        /// The drafts.
+        drafts: Vec<DraftId>,
+        /// Seal of the version that was shown.
+        seal: Sha256Hex,
+        /// The comments.
+        comments: Vec<LineComment>,
     },
     /// The workspace is about to change. Durable before the first file changes.
     Applying {

@@ -117,7 +117,7 @@ fn submissions(
     }
     let submission = |one: &DraftSubmission| {
         let all = one.drafts.iter().filter_map(|id| drafts.all.get(id));
-        json!({
+        let mut row = json!({
             "drafts": all.map(file).collect::<Vec<_>>(),
             "change_summary": one.summary,
             "submitted_at_ms": one.at,
@@ -125,7 +125,12 @@ fn submissions(
             "verdict": one.action,
             "findings": one.findings,
             "reviewed": one.reviewed,
-        })
+        });
+        if !one.comments.is_empty() {
+            let comments = one.comments.iter().map(|one| &one.comment);
+            row["comments"] = json!(comments.collect::<Vec<_>>());
+        }
+        row
     };
     json!({
         "task_id": task,

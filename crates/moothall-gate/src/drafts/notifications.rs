@@ -59,6 +59,7 @@ pub struct DraftNotification {
 /// Returns the notifications for a record that `drafts` has already applied.
 pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<DraftNotification> {
     let state = |id: DraftId| drafts.all.get(&id).map(|draft| draft.state);
+    let rejected: Vec<DraftId>;
     let (kind, ids, reasons) = match &record.event {
         DraftEvent::Submitted { drafts, .. } => {
             (DraftNotificationKind::DraftReady, drafts, Vec::new())
@@ -83,6 +84,13 @@ pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<DraftNo
             let reasons = Some(reason.clone()).filter(|reason| !reason.is_empty());
             (DraftNotificationKind::DraftRejected, drafts, reasons.into_iter().collect())
         }
+        // The approved files are reported later, when they are applied to the workspace.
+        DraftEvent::Amended { drafts: ids, reason, .. } => {
+            let is_rejected = |id: &&DraftId| state(**id) == Some(DraftState::Rejected);
+            rejected = ids.iter().filter(is_rejected).copied().collect::<Vec<_>>();
+            let reasons = Some(reason.clone()).filter(|reason| !reason.is_empty());
+            (DraftNotificationKind::DraftRejected, &rejected, reasons.into_iter().collect())
+        }
         // Reverts do not produce notifications, whether they succeed or not.
         DraftEvent::Ended { drafts: ids, end } => {
             match (end, ids.first().and_then(|id| state(*id))) {
@@ -97,6 +105,7 @@ pub fn notifications_for(drafts: &DraftSet, record: &AuditRecord) -> Vec<DraftNo
             }
         }
         DraftEvent::Reviewed { say: ReviewDecision::Approve, .. }
+        | DraftEvent::Commented { .. }
         | DraftEvent::Requested { .. }
         | DraftEvent::Written { .. }
         | DraftEvent::Rebased { .. }

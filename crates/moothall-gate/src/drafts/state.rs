@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::event::{
-    ApplyOutcome, AuditRecord, DraftEvent, FileState, JournalFinding, ProposedChange,
-    ReviewDecision,
+    AmendedFile, ApplyOutcome, AuditRecord, DraftEvent, FileState, JournalFinding, LineComment,
+    ProposedChange, ReviewDecision,
 };
 use super::identity::{DraftId, Principal, PrincipalKind, TaskId};
 use super::path::RelPath;
@@ -101,6 +101,24 @@ pub struct DraftSubmission {
     pub findings: Vec<JournalFinding>,
     /// The latest review: decision, reviewer and comment.
     pub reviewed: Option<(ReviewDecision, Principal, String)>,
+    /// Comments on lines, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<ReviewComment>,
+    /// Files that a reviewer changed before approving the submission.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub amended: Vec<AmendedFile>,
+}
+
+/// A comment on a line of a submission, with its author.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewComment {
+    /// The reviewer.
+    pub by: Principal,
+    /// Time of the comment, in milliseconds since 1970.
+    pub at: u64,
+    /// The comment.
+    pub comment: LineComment,
 }
 
 /// One draft. It is stored in snapshots: a new field requires a new snapshot version.
@@ -182,15 +200,22 @@ impl DraftSet {
     /// Hash of everything these drafts propose; a reviewer approves exactly this. Unknown IDs are
     /// skipped.
     pub fn seal(&self, ids: &[DraftId]) -> Sha256Hex {
+        self.amended_seal(ids, &[])
+    }
+
+    /// The seal that these drafts would have with the changes of a reviewer.
+    pub fn amended_seal(&self, ids: &[DraftId], files: &[AmendedFile]) -> Sha256Hex {
         let mut whole = String::from("moothall draft seal 1\n");
         for draft in ids.iter().filter_map(|id| self.all.get(id)) {
+            let amended = files.iter().find(|file| file.draft == draft.id);
+            let proposed = amended.map_or(&draft.change, |file| &file.change);
             let file = |file: &Option<FileState>| match file {
                 Some(FileState { sha256, executable }) => format!("{sha256} {executable}"),
                 None => "absent".to_owned(),
             };
             // Paths contain no line breaks, so each line is one field.
-            let to = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
-            let (base, change) = (file(&draft.base), file(&draft.change.file));
+            let to = proposed.rename_to.as_ref().unwrap_or(&draft.path);
+            let (base, change) = (file(&draft.base), file(&proposed.file));
             let lines =
                 [draft.id.to_string(), base, change, draft.path.to_string(), to.to_string()];
             for line in lines {
@@ -248,6 +273,8 @@ impl DraftSet {
                         action: None,
                         findings: Vec::new(),
                         reviewed: None,
+                        comments: Vec::new(),
+                        amended: Vec::new(),
                     });
                 })
             }
@@ -283,6 +310,41 @@ impl DraftSet {
                     };
                     if let Some(submission) = &mut one.submission {
                         submission.reviewed = Some((*say, record.actor.clone(), reason.clone()));
+                    }
+                })
+            }
+            DraftEvent::Amended { drafts, result, action, findings, files, reason, .. } => {
+                let by = &record.actor;
+                self.update_drafts(drafts, at, |one| {
+                    if let Some(file) = files.iter().find(|file| file.draft == one.id) {
+                        one.change = file.change.clone();
+                        one.revision += 1;
+                    }
+                    // Nothing of this file was approved.
+                    one.state = match one.change.is_empty(one.base) {
+                        true => DraftState::Rejected,
+                        false => DraftState::Accepted,
+                    };
+                    if let Some(submission) = &mut one.submission {
+                        submission.seal = *result;
+                        submission.action = Some(*action);
+                        submission.findings = findings.clone();
+                        submission.amended = files.clone();
+                        submission.reviewed =
+                            Some((ReviewDecision::Approve, by.clone(), reason.clone()));
+                    }
+                })
+            }
+            DraftEvent::Commented { drafts, comments, .. } => {
+                let stored = comments.iter().map(|comment| ReviewComment {
+                    by: record.actor.clone(),
+                    at,
+                    comment: comment.clone(),
+                });
+                let stored: Vec<ReviewComment> = stored.collect();
+                self.update_drafts(drafts, at, |one| {
+                    if let Some(submission) = &mut one.submission {
+                        submission.comments.extend(stored.iter().cloned());
                     }
                 })
             }

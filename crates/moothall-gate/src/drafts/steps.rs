@@ -35,6 +35,8 @@ pub fn steps(
                 };
                 steps.extend([added, gone]);
             }
+            // A reviewer approved nothing of this file.
+            _ if change.is_empty(*base) => {}
             _ => steps.push(FileStep {
                 path: path.clone(),
                 from: *base,

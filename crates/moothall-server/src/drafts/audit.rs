@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State as Shared;
-use moothall_core::drafts::{ApplyOutcome, DraftEvent, DraftId, RelPath, ReviewDecision};
+use moothall_core::drafts::{
+    ApplyOutcome, DraftEvent, DraftId, HunkSelection, LineComment, RelPath, ReviewDecision,
+};
 use moothall_core::text::escaped;
 use moothall_workspace::{DraftError, JournalHead, JournalLine, JournalVerification, torn_files};
 use serde::Deserialize;
@@ -156,6 +158,22 @@ fn summarize(event: &DraftEvent) -> AuditSummary {
                 ReviewDecision::SendBack => "sent back",
             };
             about("reviewed", drafts, vec![decision.to_owned(), reason.clone()])
+        }
+        DraftEvent::Amended { drafts, hunks, files, result, reason, .. } => {
+            let mut details = vec!["approved in part".to_owned()];
+            if let Some(HunkSelection { approved, of }) = hunks {
+                let numbers: Vec<String> = approved.iter().map(ToString::to_string).collect();
+                details.push(format!("hunks {} of {of}", numbers.join(", ")));
+            }
+            if files.iter().any(|file| file.edited) {
+                details[0] = "edited and approved".to_owned();
+            }
+            details.extend([format!("result {result}"), reason.clone()]);
+            about("amended", drafts, details)
+        }
+        DraftEvent::Commented { drafts, comments, .. } => {
+            let line = |one: &LineComment| format!("{}:{}: {}", one.path, one.line, one.text);
+            about("commented", drafts, comments.iter().map(line).collect())
         }
         DraftEvent::Applying { drafts, undo: false, .. } => about("applying", drafts, Vec::new()),
         DraftEvent::Applying { drafts, undo: true, .. } => about("reverting", drafts, Vec::new()),

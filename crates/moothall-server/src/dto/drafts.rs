@@ -125,6 +125,37 @@ pub struct DraftReviewRow {
     pub by: String,
     /// The reviewer's reason.
     pub reason: String,
+    /// Whether the reviewer approved a part of the submission, or edited it first.
+    pub has_changes: bool,
+}
+
+/// A reviewer's comment on a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DraftCommentRow {
+    /// Name of the reviewer.
+    pub by: String,
+    /// Time of the comment.
+    pub at: String,
+    /// Path of the file.
+    pub path: String,
+    /// Version of the file that has the line.
+    pub side: DraftCommentSide,
+    /// Line, from 1.
+    pub line: usize,
+    /// The comment, as plain text.
+    pub text: String,
+}
+
+/// Version of a file that a comment is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum DraftCommentSide {
+    /// The file before the change.
+    Old,
+    /// The draft.
+    New,
 }
 
 /// A draft with all files of its submission.
@@ -139,6 +170,8 @@ pub struct DraftDetail {
     pub may_be_approved_here: bool,
     /// Whether every added and removed line is included. If not, the draft cannot be approved here.
     pub shows_all: bool,
+    /// Number of hunks in all files, each of which can be approved alone.
+    pub hunk_count: usize,
 }
 
 /// A file of a submission.
@@ -153,20 +186,61 @@ pub struct DraftFile {
     pub added: usize,
     /// Number of removed lines.
     pub removed: usize,
+    /// Changes of the file that can be approved alone and are not a hunk of the diff.
+    pub changes: Vec<DraftFileChange>,
     /// The diff.
     pub hunks: Vec<DraftHunk>,
     /// Findings that belong to no line of the diff.
     pub findings: Vec<FindingRow>,
+    /// Comments that belong to no line of the diff.
+    pub comments: Vec<DraftCommentRow>,
     /// Number of diff lines omitted because the diff is too long.
     pub lines_left: usize,
     /// Whether the content has been deleted.
     pub is_gone: bool,
 }
 
+/// A change of a file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DraftFileChange {
+    /// Id to use in an approval.
+    #[schemars(with = "String")]
+    #[cfg_attr(test, ts(type = "string"))]
+    pub hunk_id: Sha256Hex,
+    /// Number in the submission, from 1.
+    pub number: usize,
+    /// What changes.
+    pub kind: DraftFileChangeKind,
+}
+
+/// What changes about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum DraftFileChangeKind {
+    /// The file is created.
+    Create,
+    /// The file is deleted.
+    Delete,
+    /// The file is renamed.
+    Rename,
+    /// The executable bit changes.
+    Mode,
+    /// All its lines, because there are too many changes for single hunks.
+    Lines,
+}
+
 /// A hunk of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DraftHunk {
+    /// Id to use in an approval; absent if the hunk cannot be approved alone.
+    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, ts(type = "string | null"))]
+    pub hunk_id: Option<Sha256Hex>,
+    /// Number in the submission, from 1.
+    pub number: Option<usize>,
     /// Lines in order.
     pub lines: Vec<DraftLine>,
 }
@@ -189,6 +263,8 @@ pub struct DraftLine {
     pub has_no_newline: bool,
     /// Findings on this line.
     pub findings: Vec<FindingRow>,
+    /// Comments on this line.
+    pub comments: Vec<DraftCommentRow>,
 }
 
 /// Side of a diff on which a line occurs.
@@ -223,6 +299,55 @@ pub struct DraftReviewRequest {
     pub seal: String,
     /// Reason for the decision.
     pub reason: Option<String>,
+    /// Files to approve in part or with another content; only for approvals. Other files of the
+    /// submission are approved as they are.
+    pub files: Option<Vec<DraftAmendmentRequest>>,
+    /// Confirms new findings about the result: its `seal` from an earlier response.
+    pub confirm: Option<String>,
+}
+
+/// What to approve of one file: hunks, another content, or both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+pub struct DraftAmendmentRequest {
+    /// Id of the draft.
+    pub draft_id: String,
+    /// Ids of the approved hunks. The others are rejected; without any, the file is rejected.
+    pub hunks: Option<Vec<String>>,
+    /// Content to apply instead of the proposed one. `hunks` then decides only about a new path or
+    /// mode.
+    pub content: Option<String>,
+}
+
+/// A comment on a line of a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DraftCommentRequest {
+    /// The `seal` of the version that was reviewed.
+    pub seal: String,
+    /// Path of the file.
+    pub path: String,
+    /// Version of the file that has the line.
+    pub side: DraftCommentSide,
+    /// Line, from 1.
+    pub line: usize,
+    /// The comment, as plain text.
+    pub text: String,
+}
+
+/// The proposed content of a draft, for editing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DraftContent {
+    /// Hash of the submission with this content.
+    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, ts(type = "string | null"))]
+    pub seal: Option<Sha256Hex>,
+    /// The content; absent if a text field cannot show it exactly, because it is large or has
+    /// hidden characters.
+    pub content: Option<String>,
 }
 
 /// Result of a review decision.
@@ -231,6 +356,23 @@ pub struct DraftReviewRequest {
 pub struct DraftReviewResponse {
     /// All drafts submitted together, in their new state.
     pub drafts: Vec<DraftRow>,
+    /// Set if nothing was decided, because of what the gate found in the result of an approval in
+    /// part or with another content.
+    pub undecided: Option<DraftUndecided>,
+}
+
+/// Why an approval was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DraftUndecided {
+    /// Whether the gate rejects the result. If not, it can be confirmed.
+    pub is_rejected: bool,
+    /// Hash of the result, to be passed as `confirm`.
+    #[schemars(with = "String")]
+    #[cfg_attr(test, ts(type = "string"))]
+    pub seal: Sha256Hex,
+    /// The findings that led to this.
+    pub findings: Vec<FindingRow>,
 }
 
 /// A page of a workspace's audit journal.

@@ -171,7 +171,7 @@ async fn a_draft_is_shown_line_by_line_and_approved_by_version() {
     let line = |side: &str, old: Value, new: Value, parts: Value| {
         json!({
             "side": side, "old": old, "new": new, "parts": parts, "is_cut": false,
-            "has_no_newline": false, "findings": [],
+            "has_no_newline": false, "findings": [], "comments": [],
         })
     };
     let lines = json!([
@@ -179,12 +179,13 @@ async fn a_draft_is_shown_line_by_line_and_approved_by_version() {
         line("added", Value::Null, json!(1), json!([part("all:", false), part(" build", true)])),
         line("kept", json!(2), json!(2), json!([part("\techo one", false)])),
     ]);
-    assert_eq!(file["hunks"], json!([{ "lines": lines }]));
+    assert_eq!((&file["hunks"][0]["lines"], &file["hunks"][0]["number"]), (&lines, &json!(1)));
+    assert_eq!((&shown["hunk_count"], &file["changes"]), (&json!(1), &json!([])));
     let seal = &shown["draft"]["seal"];
     let (status, said) = scene.say(id, "approve", json!({ "seal": seal })).await;
     assert_eq!((status, &said["drafts"][0]["state"]), (200, &json!("applied")));
     assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: build\n\techo one\n");
-    let reviewed = json!({ "say": "approve", "by": "ada", "reason": "" });
+    let reviewed = json!({ "say": "approve", "by": "ada", "reason": "", "has_changes": false });
     assert_eq!(said["drafts"][0]["reviewed"], reviewed);
     let (status, late) = scene.say(id, "reject", json!({ "seal": seal })).await;
     assert_eq!((status, &late["code"]), (409, &json!("draft-state")));
@@ -253,7 +254,8 @@ async fn a_review_is_recorded_under_the_label_of_its_token() {
     let (status, _) = reject(json!({ "seal": seal, "reason": "no", "by": "ada" })).await;
     assert_eq!(status, 400);
     let (status, said) = reject(json!({ "seal": seal, "reason": "no" })).await;
-    let reviewed = json!({ "say": "reject", "by": "night shift", "reason": "no" });
+    let reviewed =
+        json!({ "say": "reject", "by": "night shift", "reason": "no", "has_changes": false });
     assert_eq!((status, &said["drafts"][0]["reviewed"]), (200, &reviewed));
 }
 
@@ -383,4 +385,105 @@ async fn only_a_few_requests_wait_for_a_locked_store_and_the_rest_get_busy() {
         assert!(status == 200 || status == 503, "{status}");
     }
     assert_eq!(scene.get("/api/drafts").await["waiting"], 1);
+}
+
+/// A Makefile of 60 lines, and with 40 of them in reverse order at the end.
+fn moved_lines() -> (String, String) {
+    let lines: Vec<String> = (0..60).map(|at| format!("line {at}\n")).collect();
+    let reversed: String = lines[4..44].iter().rev().map(String::as_str).collect();
+    let moved = lines[..4].concat() + &lines[44..].concat() + &reversed;
+    (lines.concat(), moved)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hunks_are_approved_one_by_one_and_new_findings_are_confirmed() {
+    let scene = Scene::new(AccessMode::Everyone).await;
+    let (base, moved) = moved_lines();
+    fs_err::write(scene.file("Makefile"), &base).unwrap();
+    let id = scene.waiting(&moved);
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    assert_eq!(shown["hunk_count"], 2, "{shown}");
+    let seal = &shown["draft"]["seal"];
+    let body = |hunks: Value, confirm: Option<&Value>| {
+        let files = json!([{ "draft_id": id, "hunks": hunks }]);
+        json!({ "seal": seal, "files": files, "confirm": confirm })
+    };
+    // Hunks of another version, and a decision that has no use for hunks.
+    let (status, said) = scene.say(id, "approve", body(json!([seal]), None)).await;
+    assert_eq!((status, &said["code"]), (409, &json!("refused")), "{said}");
+    let (status, _) = scene.say(id, "reject", body(json!([]), None)).await;
+    assert_eq!(status, 400);
+    let (status, said) = scene.say(id, "approve", body(json!([]), None)).await;
+    assert_eq!((status, &said["code"]), (409, &json!("refused")), "{said}");
+    // One hunk alone deletes the lines that the other one adds again.
+    let mut undecided = Value::Null;
+    for hunk in shown["files"][0]["hunks"].as_array().unwrap() {
+        let chosen = json!([hunk["hunk_id"]]);
+        let (status, said) = scene.say(id, "approve", body(chosen.clone(), None)).await;
+        assert_eq!(status, 200, "{said}");
+        if said["undecided"].is_null() {
+            continue;
+        }
+        assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), base);
+        assert_eq!(said["drafts"][0]["state"], "escalated");
+        undecided = said["undecided"].clone();
+        let (_, done) = scene.say(id, "approve", body(chosen, Some(&undecided["seal"]))).await;
+        assert_eq!(done["drafts"][0]["state"], "applied", "{done}");
+        assert_eq!(done["drafts"][0]["reviewed"]["has_changes"], true);
+        break;
+    }
+    assert_eq!(undecided["is_rejected"], false, "{undecided}");
+    assert_eq!(undecided["findings"][0]["rule"], "diff.deletion_ratio", "{undecided}");
+    let audit = scene.get("/api/audit").await;
+    let rows = audit["page"].as_array().unwrap();
+    let amended = rows.iter().find(|row| row["kind"] == "amended").unwrap();
+    let words = amended["words"].to_string();
+    assert!(words.contains("of 2") && words.contains("approved in part"), "{words}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn edited_content_passes_the_gate_before_it_is_applied() {
+    let scene = Scene::new(AccessMode::Everyone).await;
+    let id = scene.waiting("all: build\n\techo one\n");
+    let given = scene.get(&format!("/api/drafts/{id}/content")).await;
+    assert_eq!(given["content"], "all: build\n\techo one\n");
+    let body = |content: &str| json!({ "seal": given["seal"], "files": [{ "draft_id": id, "content": content }] });
+    let (status, said) = scene.say(id, "approve", body("<<<<<<< a\n=======\n>>>>>>> b\n")).await;
+    assert_eq!((status, &said["undecided"]["is_rejected"]), (200, &json!(true)), "{said}");
+    assert_eq!(said["undecided"]["findings"][0]["rule"], "content.conflict_markers", "{said}");
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all:\n\techo one\n");
+    let (_, said) = scene.say(id, "approve", body("all: test\n\techo one\n")).await;
+    assert_eq!(said["drafts"][0]["state"], "applied", "{said}");
+    assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), "all: test\n\techo one\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn content_that_a_text_field_does_not_show_exactly_is_not_offered_for_editing() {
+    let scene = Scene::new(AccessMode::Everyone).await;
+    let id = scene.waiting("all:\r\n\techo\u{200b}\n");
+    let given = scene.get(&format!("/api/drafts/{id}/content")).await;
+    assert_eq!(given["content"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn comments_are_shown_at_their_lines() {
+    let scene = Scene::new(AccessMode::Everyone).await;
+    let id = scene.waiting("all: build\n\techo one\n");
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    let seal = &shown["draft"]["seal"];
+    let body = |seal: &Value, line: usize, text: &str| json!({ "seal": seal, "path": "Makefile", "side": "new", "line": line, "text": text });
+    let (status, said) = scene.say(id, "comments", body(seal, 1, "which build?")).await;
+    assert_eq!((status, &said["undecided"]), (200, &Value::Null), "{said}");
+    let shown = scene.get(&format!("/api/drafts/{id}")).await;
+    let lines = &shown["files"][0]["hunks"][0]["lines"];
+    let comment = &lines[1]["comments"][0];
+    assert_eq!((&comment["text"], &comment["by"]), (&json!("which build?"), &json!("ada")));
+    assert_eq!((&lines[0]["comments"], &shown["draft"]["seal"]), (&json!([]), seal));
+    let old = json!("0".repeat(64));
+    let (status, said) = scene.say(id, "comments", body(&old, 1, "x")).await;
+    assert_eq!((status, &said["code"]), (409, &json!("seal-differs")));
+    let (status, _) = scene.say(id, "comments", body(seal, 9, "x")).await;
+    assert_eq!(status, 409);
+    let (status, _) = scene.say(id, "comments", body(seal, 1, &"x".repeat(2_001))).await;
+    assert_eq!(status, 400);
 }

@@ -10,6 +10,7 @@ mod drafts;
 mod drafts_audit;
 mod drafts_crash;
 mod drafts_files;
+mod drafts_hunks;
 mod drafts_looking;
 mod drafts_race;
 mod drafts_room;

@@ -22,6 +22,10 @@ Examples:
   moothall review approve drf_… --if-match 3f2a9c0d11aa
   moothall review reject drf_… --if-match 3f2a9c0d11aa --reason 'not now'
   moothall review send-back drf_… --if-match 3f2a9c0d11aa --reason 'keep the tests'
+  moothall review hunks drf_…
+  moothall review approve drf_… --if-match 3f2a9c0d11aa --hunks 1,3
+  moothall review approve drf_… --if-match 3f2a9c0d11aa --content Makefile.mine
+  moothall review comment drf_… --if-match 3f2a9c0d11aa --line 12 --text 'why?'
 
 The seal is a hash of everything that `review show` printed. A decision applies only to that exact
 content: a draft that has changed since then has a different seal.";
@@ -216,12 +220,60 @@ pub(crate) enum ReviewCommand {
         #[arg(long)]
         full: bool,
     },
-    /// Approve a submission and apply it
-    Approve(ReviewDecisionArgs),
+    /// Decide on a submission hunk by hunk, in the terminal
+    ///
+    /// For each hunk: `y` approves it, `n` rejects it, `e` edits the proposed content in `$VISUAL` or
+    /// `$EDITOR`, `c` comments on a line, `q` quits without a decision, `?` lists all keys.
+    Hunks {
+        /// Draft id
+        draft: String,
+    },
+    /// Approve a submission, or a part of it, and apply it
+    Approve(ReviewApproveArgs),
     /// Reject a submission and close it
     Reject(ReviewDecisionArgs),
     /// Send a submission back to its worker with a comment
     SendBack(ReviewDecisionArgs),
+    /// Comment on a line of a submission; its worker reads the comment
+    Comment(ReviewCommentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewApproveArgs {
+    #[command(flatten)]
+    pub(crate) decision: ReviewDecisionArgs,
+    /// Approve only these hunks, with the numbers that `moothall review show` prints; the others are
+    /// rejected
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) hunks: Vec<usize>,
+    /// Apply the content of this file, or of standard input if `-`, instead of the proposed content
+    #[arg(long, value_name = "FILE", conflicts_with = "hunks")]
+    pub(crate) content: Option<PathBuf>,
+    /// Confirm new findings about what `--hunks` or `--content` makes of the submission: the seal
+    /// printed with them
+    #[arg(long, value_name = "HASH")]
+    pub(crate) confirm: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewCommentArgs {
+    /// Draft id
+    pub(crate) draft: String,
+    /// Confirm the seal printed by `moothall review show`: in full or its first 12 digits
+    #[arg(long = "if-match", alias = "seal", value_name = "HASH")]
+    pub(crate) seal: String,
+    /// Line of the draft, from 1
+    #[arg(long, value_name = "LINE")]
+    pub(crate) line: usize,
+    /// Count lines in the file before the change
+    #[arg(long)]
+    pub(crate) old: bool,
+    /// File of the submission [default: the file of the draft]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+    /// Comment, at most 2000 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) text: String,
 }
 
 #[derive(Debug, Args)]

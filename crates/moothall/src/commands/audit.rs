@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use moothall_core::drafts::{DraftEvent, HunkSelection};
 use moothall_workspace::{
     DraftError, JournalAnchor, JournalHead, JournalLine, TornFile, read_journal, torn_files, verify,
 };
@@ -137,6 +138,23 @@ fn row(line: &JournalLine) -> String {
     }
     if let Some(findings) = value["findings"].as_array() {
         details.extend(findings.iter().filter_map(|one| one["rule"].as_str()).map(display::line));
+    }
+    if let DraftEvent::Amended { hunks, files, result, .. } = &line.record.event {
+        if let Some(HunkSelection { approved, of }) = hunks {
+            let numbers: Vec<String> = approved.iter().map(ToString::to_string).collect();
+            details.push(format!("hunks {} of {of}", numbers.join(",")));
+        }
+        if files.iter().any(|file| file.edited) {
+            details.push("edited by a person".to_owned());
+        }
+        details.push(format!("result {result}"));
+    }
+    if let DraftEvent::Commented { comments, .. } = &line.record.event {
+        details.extend(
+            comments
+                .iter()
+                .map(|one| display::line(&format!("{}:{}: {}", one.path, one.line, one.text))),
+        );
     }
     let (seq, when) = (line.head.seq, display::time(line.record.ts));
     let who = display::line(&line.record.actor.to_string());

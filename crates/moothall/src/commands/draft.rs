@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, DraftId, DraftState};
+use moothall_core::drafts::{CommentSide, Draft, DraftId, DraftState};
 use moothall_core::gate::{GateAction, GateDecision};
 use moothall_core::text;
 use moothall_workspace::{DraftCaller, DraftEdit, DraftStore, FileRequirement, GateReport};
@@ -356,6 +356,13 @@ fn status_text(draft: &Draft) -> String {
             moothall_core::drafts::ReviewDecision::SendBack => "changes requested",
         };
         let _ = writeln!(text, "  {word} by {}: {}", display::line(&who.id), display::line(reason));
+    }
+    for one in &submission.comments {
+        let comment = &one.comment;
+        let path = display::line(comment.path.as_str());
+        let (by, words) = (display::line(&one.by.id), display::line(&comment.text));
+        let side = if comment.side == CommentSide::Old { " (before the change)" } else { "" };
+        let _ = writeln!(text, "  {path}:{}{side}  {by}: {words}", comment.line);
     }
     text
 }

@@ -4,6 +4,7 @@
 mod agent;
 mod judge;
 mod record;
+mod review_notes;
 mod view_paths;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use serde_json::json;
 use self::agent::run_agent;
 use self::judge::{judge_run, result_text};
 use self::record::{GuardEnd, GuardOptions, GuardRun, GuardState};
+use self::review_notes::{REVIEW_FILE, REVIEW_VARIABLE, review_notes, write_review_notes};
 use super::draft::store::{OpenDraftStore, failed, open};
 use super::review::painted;
 use crate::args::{GlobalArgs, GuardArgs, GuardCommand, GuardFlags};
@@ -53,6 +55,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &GuardArgs) -> anyhow::Result<CliEx
             };
             run.set_agent(&agent)?;
             run.continue_base(&opened.store)?;
+            let notes = review_notes(&opened, &run)?;
+            write_review_notes(&run, &notes)?;
+            if !notes.is_empty() && !json {
+                terminal::note(&format!(
+                    "{notes}{DIM}the agent finds this review in {REVIEW_FILE} \
+                     (${REVIEW_VARIABLE}){DIM:#}\n"
+                ));
+            }
             start_and_judge(&opened, &mut run, &agent, flags, json)
         }
         Some(GuardCommand::Submit { run, check }) => {

@@ -1,14 +1,18 @@
 //! `moothall review`: lists and shows drafts that need review, and records the decision.
 
+mod editor;
+mod hunk_session;
+mod partial;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use moothall_core::Sha256Hex;
-use moothall_core::drafts::{Draft, DraftState, ReviewDecision};
+use moothall_core::drafts::{CommentSide, Draft, DraftState, ReviewDecision, ReviewHunkKind};
 use moothall_core::gate::{ReviewChannel, unified};
 use moothall_core::text;
-use moothall_workspace::{DiffSide, DraftDiff, SubmissionFile};
+use moothall_workspace::{DiffLine, DiffSide, DraftDiff, SubmissionFile, SubmissionHunk};
 use serde_json::json;
 
 use super::draft::store::{OpenDraftStore, failed, id_of, open};
@@ -31,8 +35,14 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliE
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
         ReviewCommand::List => list(&opened, args, json),
         ReviewCommand::Show { draft, full } => show(&opened, args, draft, *full, json),
-        ReviewCommand::Approve(decision_args) => {
-            record_decision(&opened, args, decision_args, ReviewDecision::Approve, json)
+        ReviewCommand::Hunks { draft } => hunk_session::run(&opened, args, draft),
+        ReviewCommand::Approve(approve)
+            if !approve.hunks.is_empty() || approve.content.is_some() =>
+        {
+            partial::approve(&opened, args, approve, json)
+        }
+        ReviewCommand::Approve(approve) => {
+            record_decision(&opened, args, &approve.decision, ReviewDecision::Approve, json)
         }
         ReviewCommand::Reject(decision_args) => {
             record_decision(&opened, args, decision_args, ReviewDecision::Reject, json)
@@ -40,6 +50,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliE
         ReviewCommand::SendBack(decision_args) => {
             record_decision(&opened, args, decision_args, ReviewDecision::SendBack, json)
         }
+        ReviewCommand::Comment(comment) => partial::comment(&opened, args, comment, json),
     }
 }
 
@@ -99,6 +110,7 @@ fn show(
             let _ = writeln!(text, "summary by the worker: {}", display::line(&submission.summary));
         }
     }
+    let hunks = SubmissionFile::hunks(&files);
     let mut hides_something = false;
     for file in &files {
         let side = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -106,7 +118,7 @@ fn show(
             if full { moothall_workspace::full_difference } else { moothall_workspace::difference };
         let difference = compare(&side(&file.base), &side(&file.after));
         hides_something |= difference.is_truncated();
-        text.push_str(&render_file(file, &difference));
+        text.push_str(&render_file(file, &difference, &hunks));
     }
     if hides_something {
         // The seal is printed only if everything is shown, so that nobody approves content they did
@@ -127,6 +139,13 @@ fn show(
             &digits[..SEAL_DIGITS],
             draft = display::line(draft)
         );
+        if hunks.len() > 1 {
+            let _ = writeln!(
+                text,
+                "{DIM}moothall review hunks {} decides hunk by hunk{DIM:#}",
+                display::line(draft)
+            );
+        }
     }
     let diff: String = files
         .iter()
@@ -136,7 +155,24 @@ fn show(
         })
         .collect();
     let drafts: Vec<_> = files.iter().map(|file| report_of(&file.draft)).collect();
-    print_report(json, &json!({ "seal": seal, "drafts": drafts, "diff": diff }), &text)
+    let rows: Vec<_> = hunks.iter().map(hunk_row).collect();
+    let report = json!({ "seal": seal, "drafts": drafts, "diff": diff, "hunks": rows });
+    print_report(json, &report, &text)
+}
+
+fn hunk_row(one: &SubmissionHunk) -> serde_json::Value {
+    json!({
+        "number": one.number,
+        "hunk_id": one.hunk.id,
+        "draft_id": one.draft,
+        "kind": match one.hunk.kind {
+            ReviewHunkKind::Create => "create",
+            ReviewHunkKind::Delete => "delete",
+            ReviewHunkKind::Rename => "rename",
+            ReviewHunkKind::Mode => "mode",
+            ReviewHunkKind::Lines(_) => "lines",
+        },
+    })
 }
 
 fn record_decision(
@@ -147,19 +183,29 @@ fn record_decision(
     json: bool,
 ) -> anyhow::Result<CliExit> {
     let person = opened.person(args.by.as_deref())?;
-    if decision == ReviewDecision::Approve
-        && !opened.store.policy().channels.contains(&ReviewChannel::Cli)
-    {
-        return Err(CliError::usage("the policy does not allow approval on the command line")
-            .with_hint("add `cli` to `channels` under `[review]` in the policy")
-            .into());
+    if decision == ReviewDecision::Approve {
+        require_channel(opened)?;
     }
     let id = id_of(&decision_args.draft)?;
     let now = opened.store.status(&person, id).map_err(failed)?;
     let seal = expand_seal(&decision_args.seal, now.submission.as_ref().map(|one| one.seal))?;
     let drafts =
         opened.store.review(&person, id, seal, decision, &decision_args.reason).map_err(failed)?;
-    let state = drafts.first().map_or(DraftState::Editing, |draft| draft.state);
+    print_decision(&drafts, json)
+}
+
+fn require_channel(opened: &OpenDraftStore) -> Result<(), CliError> {
+    if opened.store.policy().channels.contains(&ReviewChannel::Cli) {
+        return Ok(());
+    }
+    Err(CliError::usage("the policy does not allow approval on the command line")
+        .with_hint("add `cli` to `channels` under `[review]` in the policy"))
+}
+
+fn print_decision(drafts: &[Draft], json: bool) -> anyhow::Result<CliExit> {
+    // A part of a submission can be rejected when the rest of it is applied.
+    let decided = drafts.iter().find(|draft| draft.state != DraftState::Rejected);
+    let state = decided.or(drafts.first()).map_or(DraftState::Editing, |draft| draft.state);
     let report =
         json!({ "state": state, "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
     let message = match state {
@@ -194,8 +240,71 @@ fn expand_seal(typed: &str, now: Option<Sha256Hex>) -> Result<Sha256Hex, CliErro
     }
 }
 
-/// The diff of one file, with changed parts of lines highlighted and findings below their lines.
-fn render_file(file: &SubmissionFile, difference: &DraftDiff) -> String {
+/// The diff of one file, with changed parts of lines highlighted, and findings and comments below
+/// their lines. Hunks have numbers if there is more than one in the submission.
+fn render_file(file: &SubmissionFile, difference: &DraftDiff, hunks: &[SubmissionHunk]) -> String {
+    let (mut text, mut notes) = render_header(file);
+    let numbers = hunks.len() > 1;
+    let of_lines = file.hunks_of_diff(difference, hunks);
+    let is_shown = |one: &&SubmissionHunk| of_lines.contains(&Some(*one));
+    let of_file = hunks.iter().filter(|one| one.draft == file.draft.id);
+    for one in of_file.filter(|one| numbers && !is_shown(one)) {
+        let _ = writeln!(text, "{DIM}hunk {}: {}{DIM:#}", one.number, describe_hunk(file, one));
+    }
+    for (at, hunk) in difference.hunks.iter().enumerate() {
+        match of_lines.get(at).copied().flatten() {
+            Some(one) if numbers => {
+                let _ = writeln!(text, "{DIM}hunk {}{DIM:#}", one.number);
+            }
+            _ if at > 0 => {
+                let _ = writeln!(text, "{DIM}      ⋯{DIM:#}");
+            }
+            _ => {}
+        }
+        text.push_str(&hunk_lines(hunk, &mut notes));
+    }
+    for (line, notes) in notes.new {
+        for note in notes {
+            let _ = writeln!(text, "  {YELLOW}line {line}: {note}{YELLOW:#}");
+        }
+    }
+    for (line, notes) in notes.old {
+        for note in notes {
+            let _ = writeln!(text, "  {YELLOW}line {line} before the change: {note}{YELLOW:#}");
+        }
+    }
+    text
+}
+
+/// What a hunk does, without its lines.
+fn describe_hunk(file: &SubmissionFile, one: &SubmissionHunk) -> String {
+    let Draft { change, .. } = &file.draft;
+    match &one.hunk.kind {
+        ReviewHunkKind::Create => "creates the file".to_owned(),
+        ReviewHunkKind::Delete => "deletes the file".to_owned(),
+        ReviewHunkKind::Rename => {
+            let to = change.rename_to.as_ref().map_or("", |to| to.as_str());
+            format!("renames the file to {}", display::line(to))
+        }
+        ReviewHunkKind::Mode if change.file.is_some_and(|file| file.executable) => {
+            "makes the file executable".to_owned()
+        }
+        ReviewHunkKind::Mode => "makes the file not executable".to_owned(),
+        ReviewHunkKind::Lines(_) => "changes lines".to_owned(),
+    }
+}
+
+/// Findings and comments that belong to lines.
+#[derive(Debug, Default)]
+struct LineNotes {
+    /// By line of the draft.
+    new: BTreeMap<usize, Vec<String>>,
+    /// By line of the file before the change.
+    old: BTreeMap<usize, Vec<String>>,
+}
+
+/// The name of a file and what is known about it as a whole.
+fn render_header(file: &SubmissionFile) -> (String, LineNotes) {
     let draft = &file.draft;
     let path = display::line(draft.path.as_str());
     let mut text = match (&draft.base, &draft.change.file, &draft.change.rename_to) {
@@ -210,7 +319,7 @@ fn render_file(file: &SubmissionFile, difference: &DraftDiff) -> String {
         let word = if after.executable { "becomes executable" } else { "is no longer executable" };
         let _ = writeln!(text, "  the file {word}");
     }
-    let mut notes_by_line: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut notes = LineNotes::default();
     let name = draft.change.rename_to.as_ref().unwrap_or(&draft.path);
     for one in draft.submission.iter().flat_map(|one| &one.findings) {
         if one.path != *name {
@@ -218,49 +327,52 @@ fn render_file(file: &SubmissionFile, difference: &DraftDiff) -> String {
         }
         let note = format!("{} {}: {}", one.action, one.rule, one.message);
         match one.line {
-            Some(line) => notes_by_line.entry(line).or_default().push(note),
+            Some(line) => notes.new.entry(line).or_default().push(note),
             None => {
                 let _ = writeln!(text, "  {YELLOW}{note}{YELLOW:#}");
             }
         }
     }
-    text.push_str(&lines(difference, &mut notes_by_line));
-    for (line, notes) in notes_by_line {
-        for note in notes {
-            let _ = writeln!(text, "  {YELLOW}line {line}: {note}{YELLOW:#}");
+    for one in draft.submission.iter().flat_map(|one| &one.comments) {
+        let comment = &one.comment;
+        if comment.path != *name && comment.path != draft.path {
+            continue;
         }
+        let note = format!("{}: {}", display::line(&one.by.id), display::line(&comment.text));
+        let side = match comment.side {
+            CommentSide::New => &mut notes.new,
+            CommentSide::Old => &mut notes.old,
+        };
+        side.entry(comment.line).or_default().push(note);
     }
-    text
+    (text, notes)
 }
 
-fn lines(difference: &DraftDiff, notes_by_line: &mut BTreeMap<usize, Vec<String>>) -> String {
+fn hunk_lines(hunk: &[DiffLine], notes: &mut LineNotes) -> String {
     let mut text = String::new();
-    for (at, hunk) in difference.hunks.iter().enumerate() {
-        if at > 0 {
-            let _ = writeln!(text, "{DIM}      ⋯{DIM:#}");
+    for line in hunk {
+        let (sign, style) = match line.side {
+            DiffSide::Removed => ('-', RED),
+            DiffSide::Added => ('+', GREEN),
+            DiffSide::Kept => (' ', Style::new()),
+        };
+        let number = line.new.or(line.old).unwrap_or(0);
+        let mut shown = String::new();
+        for part in &line.parts {
+            let marked = if part.changed { style.bold().underline() } else { style };
+            let _ = write!(shown, "{marked}{}{marked:#}", part.text);
         }
-        for line in hunk {
-            let (sign, style) = match line.side {
-                DiffSide::Removed => ('-', RED),
-                DiffSide::Added => ('+', GREEN),
-                DiffSide::Kept => (' ', Style::new()),
-            };
-            let number = line.new.or(line.old).unwrap_or(0);
-            let mut shown = String::new();
-            for part in &line.parts {
-                let marked = if part.changed { style.bold().underline() } else { style };
-                let _ = write!(shown, "{marked}{}{marked:#}", part.text);
-            }
-            if line.cut {
-                let _ = write!(shown, "{DIM}… (line is longer){DIM:#}");
-            }
-            let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {shown}");
-            if line.no_newline {
-                let _ = writeln!(text, "        {DIM}\\ No newline at end of file{DIM:#}");
-            }
-            for note in line.new.and_then(|at| notes_by_line.remove(&at)).unwrap_or_default() {
-                let _ = writeln!(text, "        {YELLOW}▲ {note}{YELLOW:#}");
-            }
+        if line.cut {
+            let _ = write!(shown, "{DIM}… (line is longer){DIM:#}");
+        }
+        let _ = writeln!(text, "{DIM}{number:>5}{DIM:#} {style}{sign}{style:#} {shown}");
+        if line.no_newline {
+            let _ = writeln!(text, "        {DIM}\\ No newline at end of file{DIM:#}");
+        }
+        let of_draft = line.new.and_then(|at| notes.new.remove(&at)).unwrap_or_default();
+        let of_file = line.old.and_then(|at| notes.old.remove(&at)).unwrap_or_default();
+        for note in of_draft.into_iter().chain(of_file) {
+            let _ = writeln!(text, "        {YELLOW}▲ {note}{YELLOW:#}");
         }
     }
     text

@@ -589,6 +589,29 @@ fn an_agent_connects_only_to_allowed_hosts_and_ports() {
 }
 
 #[test]
+fn a_resumed_agent_reads_the_review_of_its_drafts() {
+    let world = world();
+    world.write("ws/Makefile", "all:\n");
+    // The agent plants a link where the review is written later.
+    let script = "echo 'all: build' > Makefile; ln -s \"$HOME/../outside.txt\" /tmp/moothall-review.txt; \
+                  test -z \"$MOOTHALL_REVIEW\"";
+    let (ran, record) = guard(&world, &["--keep"], script);
+    check_outcomes(&ran, &record, 3, &[("Makefile", "needs_review")]);
+    assert_eq!(record["end"], serde_json::json!({ "exited": 0 }), "{ran}");
+    let draft = record["result"]["files"][0]["draft"].as_str().unwrap().to_owned();
+    let shown = run(&world, &["review", "show", &draft, "--json"]).json();
+    let seal = shown["seal"].as_str().unwrap();
+    let comment = ["review", "comment", &draft, "--if-match", seal, "--line", "1", "--text", "no"];
+    assert_eq!(run(&world, &comment).code, Some(0));
+    let back = ["review", "send-back", &draft, "--if-match", seal, "--reason", "use make"];
+    assert_eq!(run(&world, &back).code, Some(0));
+    let resumed = resume(&world, "cat \"$MOOTHALL_REVIEW\" >&2; echo 'all:' > Makefile");
+    let review = "Makefile: sent back by ada\n  use make\nMakefile, line 1 of the change:\n  no\n";
+    assert!(resumed.stderr.contains(review), "{resumed}");
+    assert_eq!(world.read("outside.txt"), "outside\n");
+}
+
+#[test]
 fn an_offline_agent_has_no_proxy() {
     let world = world();
     let script = "test -z \"$HTTPS_PROXY\" && echo two >> notes.txt";

@@ -63,6 +63,7 @@ mod real_traces;
 mod real_upgrade;
 
 mod report;
+mod review_hunks;
 mod runs;
 mod say;
 mod scene;

@@ -332,6 +332,33 @@ fn a_client_without_forms_can_wait_for_the_decision_with_a_tool() {
     }
 }
 
+#[test]
+fn an_agent_reads_comments_on_lines_in_the_status_of_its_draft() {
+    for era in ERAS {
+        let world = world();
+        with_forms(&world);
+        let mut client = start(&world, era);
+        let draft = escalated(&world, &mut client);
+        let arguments = json!({ "draft_id": draft, "change_summary": "less" });
+        client.does("draft_submit", &arguments);
+        let shown = world.run(&["review", "show", &draft, "--workspace", "ws", "--json"]).json();
+        let seal = shown["seal"].as_str().unwrap();
+        let path = shown["drafts"][0]["path"].as_str().unwrap();
+        for arguments in [
+            vec!["review", "comment", &draft, "--line", "1", "--text", "keep this"],
+            vec!["review", "send-back", &draft, "--reason", "see the comment"],
+        ] {
+            let more = ["--if-match", seal, "--workspace", "ws"];
+            let ran = world.run(&[&arguments[..], &more].concat());
+            assert_eq!(ran.code, Some(0), "{ran}");
+        }
+        let status = client.does("draft_status", &json!({ "draft_id": draft }));
+        let comment = json!({ "path": path, "side": "new", "line": 1, "text": "keep this" });
+        assert_eq!(status["comments"], json!([comment]), "{status}");
+        assert_eq!(status["review_reason"], "see the comment");
+    }
+}
+
 fn approve(world: &World, draft: &str) {
     let shown = world.run(&["review", "show", draft, "--json", "--workspace", "ws"]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();

@@ -53,6 +53,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/drafts", "read of the server"),
     ("GET", "/api/drafts/events", "read of the server"),
     ("GET", "/api/drafts/{draft}", "read of the server"),
+    ("GET", "/api/drafts/{draft}/content", "review of the server"),
+    ("POST", "/api/drafts/{draft}/comments", "review of the server"),
     ("POST", "/api/drafts/{draft}/approve", "review of the server"),
     ("POST", "/api/drafts/{draft}/reject", "review of the server"),
     ("POST", "/api/drafts/{draft}/send-back", "review of the server"),

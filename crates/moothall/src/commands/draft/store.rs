@@ -165,6 +165,15 @@ pub(crate) fn failed(error: DraftError) -> CliError {
         DraftError::Refused(DraftRefusal::Stale { .. }) => {
             Some("read the draft again: `moothall draft read DRAFT`")
         }
+        DraftError::Refused(DraftRefusal::Limit { what: "comments on the submission", .. }) => {
+            Some("decide on the draft: `moothall review send-back DRAFT --if-match SEAL`")
+        }
+        DraftError::Refused(DraftRefusal::EmptyResult) => {
+            Some("`moothall review reject DRAFT --if-match SEAL` rejects all of it")
+        }
+        DraftError::Refused(DraftRefusal::CommentPath { .. }) => {
+            Some("`moothall review show DRAFT` prints the files of the submission")
+        }
         DraftError::Refused(DraftRefusal::Limit { what: "drafts in one submission", .. }) => {
             Some("submit fewer drafts together, or raise the limit in the policy")
         }

@@ -18,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::guard_error;
 use super::record::{GuardEnd, GuardRun, write_base};
+use super::review_notes::{REVIEW_FILE, REVIEW_VARIABLE, has_review_notes};
 use super::view_paths::find_agent;
 use crate::args::GuardFlags;
 use crate::commands::runtime;
@@ -271,6 +272,9 @@ fn environment(
     let mut environment = base_environment(home_at);
     let mut set = |name: &str, value: &str| environment.push((name.into(), value.into()));
     set("MOOTHALL_GUARD", &run.record.id);
+    if has_review_notes(run) {
+        set(REVIEW_VARIABLE, REVIEW_FILE);
+    }
     if let Some(port) = proxy {
         let proxy = format!("http://127.0.0.1:{port}");
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"] {

@@ -1,0 +1,94 @@
+// The reviewer's own version of a file: a text field with line numbers. It is applied only if the gate accepts it.
+import { type UIEvent, useEffect, useId, useRef } from "react";
+import { useGet } from "../api/use-get";
+import type { DraftContent, DraftRow } from "../gen/api";
+import { plain } from "../model/format";
+import { CodeText } from "../ui/code-text";
+import { Button, Loading, Note } from "../ui/parts";
+
+export function ContentEditor({
+  draft,
+  text,
+  onChange,
+  onClose,
+}: {
+  draft: DraftRow;
+  /** The reviewer's version; `undefined` before the first change. */
+  text: string | undefined;
+  onChange: (text: string | undefined) => void;
+  onClose: () => void;
+}) {
+  const { data, problem } = useGet<DraftContent>(`/api/drafts/${draft.draft_id}/content`, draft.seal);
+  const field = useId();
+  const input = useRef<HTMLTextAreaElement>(null);
+  const gutter = useRef<HTMLDivElement>(null);
+  const isLoaded = data !== undefined;
+  useEffect(() => {
+    if (isLoaded) input.current?.focus();
+  }, [isLoaded]);
+  const leave = () => {
+    onChange(undefined);
+    onClose();
+  };
+  const close = <Button onClick={leave}>{text === undefined ? "Cancel" : "Discard my version"}</Button>;
+  if (problem)
+    return (
+      <div className="contentedit">
+        <Note tone="bad" alert>
+          <CodeText text={`${problem.message} ${problem.hint ?? ""}`} />
+        </Note>
+        {close}
+      </div>
+    );
+  if (!data) return <Loading what="the content" />;
+  // Never edit another version than the one that is shown.
+  if (data.content === null || data.seal !== draft.seal)
+    return (
+      <div className="contentedit">
+        <Note>
+          {data.seal === draft.seal
+            ? "This file has hidden characters or is too large for a text field."
+            : "The draft changed while you were reading."}{" "}
+          <code>moothall review hunks {draft.draft_id}</code> opens it in your editor.
+        </Note>
+        {close}
+      </div>
+    );
+  const proposed = data.content;
+  const shown = text ?? proposed;
+  const scrolled = (event: UIEvent<HTMLTextAreaElement>) => {
+    if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop;
+  };
+  const lines = shown.split("\n").length;
+  return (
+    <div className="contentedit">
+      <label className="lab" htmlFor={field}>
+        Your version of {plain(draft.path)}
+      </label>
+      <div className="numbered">
+        <div className="numbers mono" ref={gutter} aria-hidden="true">
+          {Array.from({ length: lines }, (_, at) => at + 1).join("\n")}
+        </div>
+        <textarea
+          id={field}
+          ref={input}
+          className="mono"
+          rows={Math.min(Math.max(lines, 6), 24)}
+          wrap="off"
+          spellCheck={false}
+          value={shown}
+          onScroll={scrolled}
+          onChange={(event) => onChange(event.target.value === proposed ? undefined : event.target.value)}
+        />
+      </div>
+      <div className="sayrow">
+        {close}
+        <span className="muted">
+          {text === undefined
+            ? "Change the text, then approve your version below."
+            : "Your version is applied instead of the proposed one when you approve it."}
+        </span>
+      </div>
+    </div>
+  );
+}
