@@ -4,6 +4,7 @@
 mcp_check="$HOME/.cache/moothall/mcp-check"
 api_check="$HOME/.cache/moothall/api-check"
 gate_check="$HOME/.cache/moothall/gate-check"
+mail_check="$HOME/.cache/moothall/mail-check"
 otlp_check="$HOME/.cache/moothall/otlp-check"
 pdf_check="$HOME/.cache/moothall/pdf-check"
 package_check="$HOME/.cache/moothall/package-check"
@@ -43,6 +44,7 @@ install_packages_and_clients() {
     bash tools/api-check/run.sh --install-only "$api_check"
     bash tools/agent-clients/install.sh "$HOME/.cache/moothall/agent-clients" gemini
     bash tools/gate-check/run.sh --install-only "$gate_check"
+    bash tools/mail-check/run.sh --install-only "$mail_check"
     bash tools/mcp-check/run.sh --install-only "$mcp_check"
     bash tools/otlp-check/run.sh --install-only "$otlp_check"
     bash tools/pdf-check/run.sh --install-only "$pdf_check"

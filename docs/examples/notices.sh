@@ -48,6 +48,26 @@ run 0 notify test
 is 'sent a test message to the webhook' "$out"
 says 'True {"type":"test"' "$(<told)"
 
+# A draft that needs review, for a target of its own.
+cat >>"$XDG_CONFIG_HOME/moothall/moothall.toml" <<TOML
+server_url = "https://moothall.example.com"
+
+[notify.target.reviewers]
+url = "http://127.0.0.1:$(<port)/hook"
+secret_env = "HOOK_SECRET"
+events = ["needs-review"]
+TOML
+mkdir ws
+printf 'all:\n' >ws/Makefile
+run 0 draft request Makefile --task build --workspace ws --json
+draft=$(field draft_id)
+run 0 draft edit "$draft" --old "all:" --new "all: build" --workspace ws
+run 3 draft submit "$draft" --summary "builds by default" --workspace ws
+says 'True {"type":"draft.needs_review"' "$(<told)"
+says '"path":"Makefile","more_files":0,"rules":["path.protected"],"link":"https://moothall.example.com/review#' "$(<told)"
+run 0 notify list
+says 'reviewers  json  needs-review' "$out"
+
 # The receiver is gone: a warning, the run is unaffected, and the message is kept.
 kill "$receiver"
 wait "$receiver" || true

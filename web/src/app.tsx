@@ -16,9 +16,19 @@ const Tasks = lazy(() => import("./routes/tasks"));
 const Drafts = lazy(() => import("./routes/drafts"));
 const Draft = lazy(() => import("./routes/draft"));
 const Audit = lazy(() => import("./routes/audit"));
+const Review = lazy(() => import("./routes/review"));
 const Settings = lazy(() => import("./routes/settings"));
 
 export function App() {
+  // Outside of the shell, which asks for a session: the holder of a review link need not be signed in.
+  if (location.pathname === "/review")
+    return (
+      <Broken>
+        <Suspense fallback={<Loading what="the page" />}>
+          <Review />
+        </Suspense>
+      </Broken>
+    );
   return (
     <BrowserRouter>
       <Announcer>

@@ -32,9 +32,10 @@ use moothall_store::{
 
 pub(crate) use self::cookies::SessionCookie;
 pub(crate) use self::identify::identify;
-use self::login_throttle::LoginThrottle;
+use self::login_throttle::{LoginAttempt, LoginThrottle};
 use self::streams::StreamLimiter;
 pub(crate) use self::streams::StreamPermit;
+use crate::connections::PeerAddress;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// Lifetime of a browser session.
@@ -102,6 +103,12 @@ impl AccessControl {
         };
         self.accounts.create_session(session).await?;
         Ok(secret)
+    }
+
+    /// Starts an attempt to present a secret. Returns `None` if the address has too many attempts
+    /// in progress.
+    pub(crate) fn begin_attempt(&self, peer: Option<PeerAddress>) -> Option<LoginAttempt> {
+        self.login_throttle.begin(peer)
     }
 
     /// Counts a request against the token's rate limit.

@@ -14,8 +14,8 @@ use crate::consultation_cache::ConsultationCache;
 use crate::run_list::ListViewCache;
 use crate::team_limiter::TeamLimiter;
 use crate::{
-    AccessControl, ApiProblem, CallerIdentity, EventFeed, RunService, ServerMetrics,
-    WorkspaceRegistry,
+    AccessControl, ApiProblem, CallerIdentity, EventFeed, ReviewLinkStore, RunService,
+    ServerMetrics, WorkspaceRegistry,
 };
 
 /// Maximum concurrent replays of runs for documents and artifacts.
@@ -42,6 +42,8 @@ pub struct AppState {
     pub(crate) call_logs: Arc<CallLogCache>,
     pub(crate) list_views: Arc<ListViewCache>,
     pub(crate) workspaces: Arc<WorkspaceRegistry>,
+    /// Without them, every review link is refused.
+    pub(crate) review_links: Option<Arc<ReviewLinkStore>>,
     /// Limits concurrent replays of runs.
     pub(crate) replays: Arc<TeamLimiter>,
     /// Limits concurrent processes that typeset memos as PDF.
@@ -102,6 +104,7 @@ impl AppState {
             call_logs: Arc::default(),
             list_views: Arc::default(),
             workspaces: Arc::default(),
+            review_links: None,
             replays: Arc::new(TeamLimiter::new(MAX_REPLAYS_PER_TEAM, MAX_REPLAYS)),
             pdf_exports: Arc::new(TeamLimiter::new(MAX_PDF_EXPORTS_PER_TEAM, MAX_PDF_EXPORTS)),
             uploads: Arc::new(TeamLimiter::new(MAX_UPLOADS_PER_TEAM, MAX_UPLOADS)),
@@ -120,6 +123,12 @@ impl AppState {
     #[must_use]
     pub fn with_workspaces(self, workspaces: Arc<WorkspaceRegistry>) -> Self {
         Self { workspaces, ..self }
+    }
+
+    /// Accepts review links that this store's key signed.
+    #[must_use]
+    pub fn with_review_links(self, links: ReviewLinkStore) -> Self {
+        Self { review_links: Some(Arc::new(links)), ..self }
     }
 
     /// Sets the stream timing.

@@ -6,6 +6,7 @@
 
 mod audit;
 mod draft_events;
+pub(crate) mod links;
 mod rows;
 
 use std::collections::BTreeMap;

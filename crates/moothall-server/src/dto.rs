@@ -4,6 +4,7 @@ mod access;
 mod company;
 mod drafts;
 mod machine;
+mod review_link;
 mod runs;
 mod start;
 
@@ -21,8 +22,10 @@ pub use self::drafts::{
     TornFileRow, WorkspaceRow,
 };
 pub use self::machine::{
-    DoctorResponse, DraftBypassRow, EngineRow, KeyRow, RunStorageInfo, ServerSettings,
+    DoctorResponse, DraftBypassRow, EngineRow, KeyRow, NotifyTargetRow, RunStorageInfo,
+    ServerSettings,
 };
+pub use self::review_link::{ReviewLinkDecision, ReviewLinkDetail, ReviewLinkRequest};
 pub use self::runs::{
     ArtifactList, ArtifactRef, BestMove, ConsultSummary, DebateThread, EventPage, MoveProgress,
     PanelSummary, RunComparison, RunList, RunSummary, ThreadTurn,

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::ApiProblem;
 use crate::plain_page::plain_page;
+use crate::review_links::REVIEW_PAGE;
 
 /// Content security policy of every page: same-origin resources only, no inline scripts or styles,
 /// no framing. React sets single style properties by script, which this allows.
@@ -171,10 +172,16 @@ pub(crate) async fn headers(
     next: Next,
 ) -> Response {
     let is_api = request.uri().path().starts_with("/api");
+    let is_review_page = request.uri().path() == REVIEW_PAGE;
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_review_page {
+        // The page has no form, so its requests keep their origin.
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(CSP));
     if guard.scheme == "https://" {

@@ -36,6 +36,7 @@ mod guard;
 mod openapi;
 mod plain_page;
 mod problem;
+mod review_links;
 mod router;
 mod run_list;
 mod run_service;
@@ -53,6 +54,7 @@ pub use crate::drafts::{ServedWorkspace, WorkspaceRegistry};
 pub use crate::feed::{EventFeed, FeedTiming};
 pub use crate::guard::OriginGuard;
 pub use crate::problem::ApiProblem;
+pub use crate::review_links::{ReviewLink, ReviewLinkError, ReviewLinkStore, ReviewToken};
 pub use crate::router::{ApiRoute, ServerLimits, router, routes, serve};
 pub use crate::run_service::{
     RunService, RunServiceFuture, StartIdempotencyKey, StartOutcome, StartRequest, StartTerms,

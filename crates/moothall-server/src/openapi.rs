@@ -373,6 +373,17 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
         "/api/drafts/{draft}/approve" => on_draft("Approve a draft, or a part of it", schemas),
         "/api/drafts/{draft}/reject" => on_draft("Reject a draft", schemas),
         "/api/drafts/{draft}/send-back" => on_draft("Send a draft back for changes", schemas),
+        "/api/review-link/show" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::ReviewLinkRequest>()),
+            ..basic("Get the draft of a review link", answer::<dto::ReviewLinkDetail>(schemas))
+        },
+        "/api/review-link/decide" => ApiOperation {
+            takes: Some(schemas.subschema_for::<dto::ReviewLinkDecision>()),
+            ..basic(
+                "Decide about the draft of a review link, which uses the link up",
+                answer::<dto::DraftReviewResponse>(schemas),
+            )
+        },
         "/api/audit" => ApiOperation {
             query: &[
                 ("workspace", "string", "Id of a workspace (default: the first)"),

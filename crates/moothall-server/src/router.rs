@@ -161,6 +161,12 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
             of_server(AccessScope::Review),
             post(drafts::send_back),
         ),
+        post_route("/api/review-link/show", RoutePermission::Nothing, post(drafts::links::show)),
+        post_route(
+            "/api/review-link/decide",
+            RoutePermission::Nothing,
+            post(drafts::links::decide),
+        ),
         get_route("/api/audit", of_server(AccessScope::Read), get(drafts::audit)),
         get_route("/api/openapi.json", RoutePermission::Nothing, get(openapi::json)),
         get_route("/api/docs", RoutePermission::Nothing, get(openapi::page)),

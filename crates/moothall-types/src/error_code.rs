@@ -66,6 +66,12 @@ pub enum ErrorCode {
     ScopeMissing,
     /// Unknown token.
     TokenNotFound,
+    /// The review link is not valid.
+    LinkInvalid,
+    /// The review link has expired.
+    LinkExpired,
+    /// The review link has been used.
+    LinkUsed,
 
     // Limits
     /// The server is overloaded. Retry later.

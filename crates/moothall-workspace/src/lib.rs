@@ -33,6 +33,7 @@ mod policy_files;
 mod prepared_drafts;
 mod review;
 mod snapshot;
+mod submission_listener;
 mod submit;
 mod verify;
 mod workspace;
@@ -76,6 +77,7 @@ pub use self::journal::JournalLine;
 pub use self::journal_head::JournalHead;
 pub use self::notifications::{NotificationBatch, NotificationEntry};
 pub use self::policy_files::{is_policy_trusted, policy_layers};
+pub use self::submission_listener::{SubmissionListener, SubmissionNotice, SubmissionNoticeKind};
 pub use self::submit::{GateReport, SubmissionFile, SubmissionResult, today};
 pub use self::verify::{JournalVerification, TornFile, read_journal, torn_files, verify};
 
@@ -133,6 +135,9 @@ pub struct DraftStoreOptions {
     pub checker: Option<Box<dyn CheckRunner>>,
     /// Calls the policy's reviewing model. Without one it is not called, which is escalated.
     pub reviewer: Option<Box<dyn ModelReviewer>>,
+    /// Told about submissions that need a person and about their reviews, if this process records
+    /// them.
+    pub listener: Option<Box<SubmissionListener>>,
     /// Current time in milliseconds since 1970.
     pub clock: Box<dyn Fn() -> u64 + Send + Sync>,
     /// Whether drafts are exported for other tools.
@@ -158,6 +163,7 @@ impl DraftStoreOptions {
             organisation_policy: None,
             checker: None,
             reviewer: None,
+            listener: None,
             clock: Box::new(clock),
             handoff: HandoffMode::default(),
             reached: Box::new(|_| Ok(())),
@@ -507,10 +513,14 @@ impl DraftStore {
         // Take the number before appending: a record that fills its file is followed by a rotation
         // record.
         let seq = inner.journal.head().seq + 1;
+        let notice = self.submission_notice(&inner.drafts, &record);
         inner.journal.append(&record, &*self.options.reached)?;
         apply_record(&mut inner.drafts, &mut inner.pending, &record);
         inner.notifications.push(&inner.drafts, seq, &record);
         self.save_snapshot(inner);
+        if let (Some(listener), Some(notice)) = (&self.options.listener, notice) {
+            listener(&notice);
+        }
         Ok(())
     }
 

@@ -225,7 +225,7 @@ pub(crate) enum CliCommand {
     Connect(ConnectArgs),
     /// Check an agent's edit before it is made; agents start it (`moothall connect --hook`)
     Hook(HookArgs),
-    /// Test notifications, and send those again that were not delivered
+    /// List and test receivers of notices, and send notices again that were not delivered
     #[command(subcommand)]
     Notify(NotifyCommand),
     /// Ask a model one question through the model gateway
@@ -438,10 +438,22 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotifyCommand {
+    /// List the receivers of notices with their last result
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Send a test message to everything that `[notify]` configures
-    Test,
-    /// Send webhook messages that could not be delivered before
-    Resend,
+    Test {
+        /// Send it only to this target
+        target: Option<String>,
+    },
+    /// Send messages that could not be delivered before
+    Resend {
+        /// Send only those of this target
+        target: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,6 +9,7 @@ mod environment;
 mod file;
 mod hints;
 mod layers;
+mod notify;
 mod origin;
 mod problem;
 mod reference;
@@ -33,6 +34,8 @@ pub use self::environment::{CONFIG_VARIABLE, EnvVars};
 pub(crate) use self::file::line_of;
 pub(crate) use self::hints::nearest;
 pub use self::layers::{ConfigEntry, ConfigLayers, ResolvedConfig, resolve};
+pub use self::notify::{NoticeEvent, NotifySection, NotifyTarget, TargetKind, WebhookFormat};
+pub(crate) use self::notify::{check_mail_url, check_webhook};
 pub use self::origin::ConfigOrigin;
 pub use self::problem::{ConfigError, ConfigProblem};
 pub use self::reference::reference;
@@ -40,7 +43,6 @@ pub use self::sources::{
     ConfigFileCandidate, ConfigFileSource, ConfigLocations, FILE_NAME, KEYS_FILE_NAME,
     LoadedConfig, load,
 };
-pub(crate) use self::validate::check_webhook;
 
 /// All settings. Every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,8 +74,8 @@ pub struct Config {
     pub consult: ConsultSection,
     /// Sources of company filings.
     pub evidence: EvidenceSection,
-    /// Notifications when a run ends or needs you. A `moothall.toml` in the working directory
-    /// cannot set them.
+    /// Notices when a run ends or needs you, and when a draft needs review. A `moothall.toml` in
+    /// the working directory cannot set them.
     pub notify: NotifySection,
     /// Where runs are stored.
     pub store: StoreSection,
@@ -282,39 +284,6 @@ impl Default for StoreSection {
     fn default() -> Self {
         Self { url: None, connections: 8 }
     }
-}
-
-/// The `[notify]` section: notifications when a run is finished, failed, stopped by its budget, or
-/// needs review. A notification contains the run id and nothing about the content of the run. A
-/// `moothall.toml` in the working directory is untrusted and cannot set it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct NotifySection {
-    /// Show desktop notifications with `notify-send`.
-    pub desktop: bool,
-    /// URL that receives a POST request, such as `"https://example.com/hooks/moothall"`. HTTP
-    /// without TLS is allowed only for this machine.
-    pub webhook: Option<String>,
-    /// Environment variable with the URL, instead of `webhook`, such as `"SLACK_WEBHOOK_URL"`. The
-    /// URL of a Slack, Teams or Discord channel is a secret: it allows posting to the channel.
-    pub webhook_env: Option<String>,
-    /// Body of the request: `json` for your own receiver, or a message for `slack`, `teams` or
-    /// `discord`.
-    pub webhook_format: WebhookFormat,
-    /// Environment variable with the secret that signs webhook requests (Standard Webhooks), such
-    /// as `"MOOTHALL_HOOK"`. Never the secret itself.
-    pub webhook_secret_env: Option<String>,
-}
-
-/// The body of a webhook request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WebhookFormat {
-    #[default]
-    Json,
-    Slack,
-    Teams,
-    Discord,
 }
 
 /// The `[log]` section.

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use moothall_models::catalog::ModelProvider;
 use moothall_models::settings::{AuthScheme, ProviderSettings};
-use moothall_models::{ApiKey, AwsCredentials, Catalog, KeySupply, ProviderSecrets};
+use moothall_models::{
+    ApiKey, AwsCredentials, Catalog, KeyResolver as _, KeySupply, ProviderSecrets,
+};
 
 use self::key_program::KeyProgram;
 use self::keychain::KeychainResolver;
@@ -71,6 +73,28 @@ impl fmt::Display for KeySource {
 }
 
 const AWS_KEY_ID: &str = "AWS_ACCESS_KEY_ID";
+
+/// Stored secrets of `[notify.target.NAME]` have this prefix, which no provider has.
+pub(crate) const NOTIFY_PREFIX: &str = "notify.";
+
+/// The name under which the password of a receiver of notices is stored.
+pub(crate) fn notify_secret(target: &str) -> String {
+    format!("{NOTIFY_PREFIX}{target}")
+}
+
+/// A secret that `moothall key set` stored under this name. Errors never quote it.
+pub(crate) async fn stored_secret(keys_file: &Path, name: &str) -> Result<Option<String>, String> {
+    let mut stored = read_keys_file(keys_file).map_err(|error| error.to_string())?;
+    match stored.remove(name) {
+        None => Ok(None),
+        Some(StoredKey::Text(secret)) => Ok(Some(secret.expose().to_owned())),
+        Some(StoredKey::Keychain) => {
+            let resolver = KeychainResolver { provider: name.to_owned() };
+            let secret = resolver.resolve().await.map_err(|failure| failure.detail)?;
+            Ok(Some(secret.expose().to_owned()))
+        }
+    }
+}
 
 /// API keys by provider.
 #[derive(Debug)]
@@ -132,6 +156,8 @@ impl ApiKeyring {
                 keyring.load_headers(name, settings, environment, dotenv, catalog)?;
             }
         }
+        // Passwords of mail servers.
+        from_keys_file.retain(|name, _| !name.starts_with(NOTIFY_PREFIX));
         // Keys without a provider are probably misspelt names.
         if let Some(stray) = from_keys_file.keys().next() {
             let known: Vec<_> =

@@ -71,6 +71,7 @@ pub fn run() -> ExitCode {
     terminal::set_color(cli.global.color);
     terminal::set_quiet(cli.global.quiet);
     let done = telemetry::start(&cli).map_err(Into::into).and_then(|()| commands::run(cli));
+    notify::finish_deliveries();
     telemetry::flush();
     match done {
         Ok(exit) => exit.into(),

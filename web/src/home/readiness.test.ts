@@ -13,6 +13,7 @@ const settings: ServerSettings = {
   isolation: "auto",
   images: [],
   budget_micro_usd: null,
+  notify_targets: [],
 };
 const request = { model: "", source: "filings" as const, fictional: true };
 const demo = { ...settings, model: "demo" };

@@ -3,6 +3,7 @@ import { useGet } from "../api/use-get";
 import type { ServerSettings } from "../gen/api";
 import { usd } from "../model/format";
 import { Doctor } from "../settings/doctor";
+import { NotifyTargets } from "../settings/notify-targets";
 import { Row } from "../settings/row";
 import { Tokens } from "../settings/tokens";
 import { CodeText } from "../ui/code-text";
@@ -105,6 +106,9 @@ export default function Settings() {
             <Row name="Filings">
               <span>{data.offline ? "built-in copies" : "downloaded from the SEC when needed"}</span>
             </Row>
+          </Group>
+          <Group title="Notices" hint="Who is told about runs and drafts. Addresses and secrets are never shown.">
+            <NotifyTargets targets={data.notify_targets ?? []} />
           </Group>
           <Group title="Access tokens" hint="For scripts and other people. A token is shown once and stored as a hash.">
             <Tokens />

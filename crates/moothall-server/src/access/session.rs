@@ -99,7 +99,7 @@ pub(crate) async fn leave(
 }
 
 fn begin_attempt(app: &AppState, peer: Option<Extension<PeerAddress>>) -> Option<LoginAttempt> {
-    app.access.login_throttle.begin(peer.map(|Extension(peer)| peer))
+    app.access.begin_attempt(peer.map(|Extension(peer)| peer))
 }
 
 fn too_many_attempts() -> Response {

@@ -33,6 +33,27 @@ pub struct ServerSettings {
     #[cfg_attr(test, ts(type = "number | null"))]
     #[schemars(with = "Option<u64>")]
     pub budget_micro_usd: Option<MicroUsd>,
+    /// Receivers of notices. URLs, addresses and secrets are never shown.
+    #[serde(default)]
+    pub notify_targets: Vec<NotifyTargetRow>,
+}
+
+/// A receiver of notices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct NotifyTargetRow {
+    /// Name in the configuration.
+    pub name: String,
+    /// Kind: `json`, `slack`, `teams`, `discord`, `email` or `desktop`.
+    pub kind: String,
+    /// Events that it is told about.
+    pub events: Vec<String>,
+    /// Number of notices that wait for another attempt.
+    pub waiting: u64,
+    /// Time of the last attempt; absent if there was none.
+    pub last_at: Option<String>,
+    /// Why the last attempt failed; absent if it succeeded.
+    pub last_error: Option<String>,
 }
 
 /// Key status of a provider.

@@ -1,5 +1,7 @@
 //! Drafts over HTTP, with real stores in temporary folders.
 
+mod links;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +10,8 @@ use std::time::Duration;
 use moothall_core::access::{CredentialLimits, TeamName, TokenId};
 use moothall_core::drafts::{Draft, DraftId, DraftState, Principal, ReviewDecision};
 use moothall_server::{
-    AccessControl, AccessMode, AppState, EventFeed, OriginGuard, ServedWorkspace, ServerLimits,
-    WorkspaceRegistry, serve,
+    AccessControl, AccessMode, AppState, EventFeed, OriginGuard, ReviewLinkStore, ServedWorkspace,
+    ServerLimits, WorkspaceRegistry, serve,
 };
 use moothall_store::{AccountStore as _, Credential, NewToken, SqliteStore, random_token_id};
 use moothall_workspace::{
@@ -70,7 +72,8 @@ impl Scene {
             AccessControl::new(accounts.clone(), admits, &base),
             closing,
         );
-        let app = app.with_workspaces(workspaces);
+        let links = ReviewLinkStore::at(folder.path().join("review-links"));
+        let app = app.with_workspaces(workspaces).with_review_links(links);
         tokio::spawn(serve(listener, app, OriginGuard::local(address), ServerLimits::default()));
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().build().unwrap();

@@ -12,6 +12,7 @@ mod drafts_crash;
 mod drafts_files;
 mod drafts_hunks;
 mod drafts_looking;
+mod drafts_notices;
 mod drafts_race;
 mod drafts_room;
 mod drafts_snapshot;

@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalArgs, command: &KeyCommand) -> anyhow::Result<C
 }
 
 fn set(context: &CommandContext, args: &SetKeyArgs) -> anyhow::Result<CliExit> {
-    let name = context.known_provider(&args.provider)?.name.clone();
+    let name = known_secret(context, &args.provider)?;
     let from_stdin = match args.input.as_deref() {
         None => !io::stdin().is_terminal(),
         Some("-") => true,
@@ -57,6 +57,18 @@ fn set(context: &CommandContext, args: &SetKeyArgs) -> anyhow::Result<CliExit> {
     let choice = if args.file { KeyStorageChoice::File } else { KeyStorageChoice::Automatic };
     terminal::print(&store(context, &name, &key, choice)?)?;
     Ok(CliExit::Fine)
+}
+
+/// The name of a provider, or `notify.NAME` for the password of a receiver of notices.
+fn known_secret(context: &CommandContext, name: &str) -> Result<String, CliError> {
+    let Some(target) = name.strip_prefix(keys::NOTIFY_PREFIX) else {
+        return Ok(context.known_provider(name)?.name.clone());
+    };
+    match context.loaded.resolved.config.notify.target.contains_key(target) {
+        true => Ok(name.to_owned()),
+        false => Err(CliError::usage(format!("unknown target `{target}`"))
+            .with_hint(format!("add the section `[notify.target.{target}]` first"))),
+    }
 }
 
 /// Stores a key and says where. Also used by `moothall init`.
@@ -95,7 +107,11 @@ pub(crate) fn store(
             let _ = writeln!(text, "{YELLOW}not used yet: {hidden} comes first{YELLOW:#}");
         }
         None => {
-            let _ = writeln!(text, "{DIM}test it: moothall key test {provider}{DIM:#}");
+            let test = match provider.strip_prefix(keys::NOTIFY_PREFIX) {
+                Some(target) => format!("notify test {target}"),
+                None => format!("key test {provider}"),
+            };
+            let _ = writeln!(text, "{DIM}test it: moothall {test}{DIM:#}");
         }
     }
     Ok(text)
@@ -295,7 +311,7 @@ fn test_failure(
 
 fn remove(context: &CommandContext, provider: &str) -> anyhow::Result<CliExit> {
     let keys_file = context.loaded.locations.keys_file();
-    let name = context.known_provider(provider)?.name.clone();
+    let name = known_secret(context, provider)?;
     let Some(storage) = keys::remove_key(&keys_file, &name)? else {
         let error = CliError::usage(format!("no key of {name} is stored"));
         return Err(match context.keys.source(&name) {

@@ -100,7 +100,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ServeArgs) -> anyhow::Result<CliEx
         let app =
             AppState::new(local.store.clone(), service.clone(), feed, access, closing.clone())
                 .with_metrics(metrics)
-                .with_workspaces(Arc::clone(&workspaces));
+                .with_workspaces(Arc::clone(&workspaces))
+                .with_review_links(notify::review_links(&loaded));
         let workspace_watch = tokio::spawn(workspaces.watch(closing.child_token()));
         let resending =
             tokio::spawn(notify::resend_until(global.config.clone(), closing.child_token()));

@@ -84,6 +84,9 @@ desktop = false  # default
 # webhook_env is not set
 webhook_format = "json"  # default
 # webhook_secret_env is not set
+events = []  # default
+# server_url is not set
+link_lifetime = "1day"  # default
 
 [store]
 # url is not set
@@ -129,6 +132,9 @@ fn show_prints_key_value_and_origin_as_json() {
         { "key": "notify.webhook_env", "value": null, "origin": { "from": "default" } },
         { "key": "notify.webhook_format", "value": "json", "origin": { "from": "default" } },
         { "key": "notify.webhook_secret_env", "value": null, "origin": { "from": "default" } },
+        { "key": "notify.events", "value": [], "origin": { "from": "default" } },
+        { "key": "notify.server_url", "value": null, "origin": { "from": "default" } },
+        { "key": "notify.link_lifetime", "value": "1day", "origin": { "from": "default" } },
         { "key": "store.url", "value": null, "origin": { "from": "default" } },
         { "key": "store.connections", "value": 8, "origin": { "from": "default" } },
         { "key": "log.level", "value": "info", "origin": { "from": "environment", "name": "MOOTHALL_LOG__LEVEL" } },

@@ -195,7 +195,7 @@ fn entries(
         ConfigProblem::new(format!("cannot serialize the configuration: {error}"))
     })?;
     let mut entries = Vec::new();
-    collect_entries(root, &values, origins, &mut Vec::new(), &mut entries);
+    collect_entries(root, &values, origins, &mut Vec::new(), false, &mut entries);
     Ok(entries)
 }
 
@@ -204,6 +204,7 @@ fn collect_entries(
     values: &Table,
     origins: &Origins,
     path: &mut Vec<String>,
+    is_user_defined: bool,
     entries: &mut Vec<ConfigEntry>,
 ) {
     let children: Vec<(&str, &ConfigNode)> = match node {
@@ -215,9 +216,7 @@ fn collect_entries(
             values.keys().map(|name| (name.as_str(), element.as_ref())).collect()
         }
     };
-    let is_user_defined = path.first().is_some_and(|first| {
-        matches!(ConfigNode::root().child(first), Some(ConfigNode::Map { .. }))
-    });
+    let is_user_defined = is_user_defined || matches!(node, ConfigNode::Map { .. });
     for (name, child) in children {
         path.push(name.to_owned());
         let value = values.get(name);
@@ -227,8 +226,12 @@ fn collect_entries(
                 let origin = origins.get(path).cloned().unwrap_or(ConfigOrigin::Default);
                 entries.push(ConfigEntry { key: dotted(path), value: value.cloned(), origin });
             }
-            (_, Some(Value::Table(below))) => collect_entries(child, below, origins, path, entries),
-            (_, _) => collect_entries(child, &Table::new(), origins, path, entries),
+            (_, Some(Value::Table(below))) => {
+                collect_entries(child, below, origins, path, is_user_defined, entries);
+            }
+            (_, _) => {
+                collect_entries(child, &Table::new(), origins, path, is_user_defined, entries);
+            }
         }
         path.pop();
     }

@@ -4,7 +4,6 @@
 
 use moothall_core::model::ModelChoice;
 use moothall_models::Catalog;
-use moothall_models::connection::is_loopback;
 use moothall_sources::edgar::SecContact;
 
 use super::Config;
@@ -51,25 +50,7 @@ pub(crate) fn problems(config: &Config, origins: &Origins) -> Vec<ConfigProblem>
             report(&["evidence", key], fault, hint);
         }
     }
-    let notify = &config.notify;
-    if let Some(Err(fault)) = notify.webhook.as_deref().map(check_webhook) {
-        let hint = "use a URL like \"https://example.com/hooks/moothall\"".to_owned();
-        report(&["notify", "webhook"], fault, hint);
-    }
-    for (key, variable) in
-        [("webhook_secret_env", &notify.webhook_secret_env), ("webhook_env", &notify.webhook_env)]
-    {
-        if variable.as_deref().is_some_and(|variable| !is_variable(variable)) {
-            let hint =
-                "use the name of a variable, such as \"HOOK_SECRET\", never the secret itself";
-            let fault = "is not the name of an environment variable";
-            report(&["notify", key], fault, hint.to_owned());
-        }
-    }
-    if notify.webhook.is_some() && notify.webhook_env.is_some() {
-        let hint = "remove one of them".to_owned();
-        report(&["notify", "webhook_env"], "cannot be combined with `notify.webhook`", hint);
-    }
+    super::notify::check(&config.notify, &mut report);
     if let Some(Err(fault)) = config.store.url.as_deref().map(database::check_setting) {
         let hint = format!(
             "use a URL like \"postgres://user@host/database\"; put the password in ~/.pgpass, or \
@@ -179,7 +160,7 @@ fn place<'a>(origins: &'a Origins, path: &[&str]) -> &'a ConfigOrigin {
     below.map_or(&ConfigOrigin::Default, |(_, origin)| origin)
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let inner = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
     };
@@ -191,7 +172,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Only upper case is accepted, so a pasted API key is rejected.
-fn is_variable(variable: &str) -> bool {
+pub(super) fn is_variable(variable: &str) -> bool {
     variable.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
         && variable.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
 }
@@ -243,19 +224,5 @@ fn check_base_url(url: &str) -> Result<(), &'static str> {
         Err("is not a valid URL")
     } else {
         Ok(())
-    }
-}
-
-/// Notifications cross the network, so unencrypted HTTP is allowed only on loopback.
-pub(crate) fn check_webhook(url: &str) -> Result<(), &'static str> {
-    let url = reqwest::Url::parse(url).map_err(|_| "is not a valid URL")?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a user name or password");
-    }
-    match url.scheme() {
-        "https" => Ok(()),
-        "http" if is_loopback(&url) => Ok(()),
-        "http" => Err("must use https, except on this machine"),
-        _ => Err("must start with `https://` or `http://`"),
     }
 }

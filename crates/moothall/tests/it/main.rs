@@ -52,6 +52,7 @@ mod real_exec;
 mod real_guard;
 mod real_isolation;
 mod real_keychain;
+mod real_mail;
 mod real_mcp;
 mod real_outages;
 mod real_postgres;

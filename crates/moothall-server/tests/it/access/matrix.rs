@@ -58,6 +58,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("POST", "/api/drafts/{draft}/approve", "review of the server"),
     ("POST", "/api/drafts/{draft}/reject", "review of the server"),
     ("POST", "/api/drafts/{draft}/send-back", "review of the server"),
+    ("POST", "/api/review-link/show", "nothing"),
+    ("POST", "/api/review-link/decide", "nothing"),
     ("GET", "/api/audit", "read of the server"),
     ("GET", "/api/openapi.json", "nothing"),
     ("GET", "/api/docs", "nothing"),

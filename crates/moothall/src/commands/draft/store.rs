@@ -15,6 +15,7 @@ use crate::config::{self, LoadedConfig};
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
 use crate::logging;
+use crate::notify;
 use crate::terminal::{self, YELLOW};
 use crate::user_input;
 
@@ -63,6 +64,7 @@ pub(crate) fn options_of(
     options.organisation_policy = Some(folders.config.join(ORGANISATION_POLICY));
     options.checker = Some(Box::new(HostChecker { config: config.map(Path::to_owned) }));
     options.reviewer = Some(Box::new(GatewayReviewer::new(config.map(Path::to_owned))));
+    options.listener = notify::draft_listener(config, loaded);
     Ok(options)
 }
 

@@ -9,7 +9,8 @@ use moothall_core::consult::{Committee, EvidenceSource, GatherRequest, board};
 use moothall_core::evidence::{CalendarDay, Evidence, Ticker, TickerTable};
 use moothall_sandbox::image::ImageStore;
 use moothall_server::dto::{
-    CommitteeList, CommitteeRow, KeyRow, MemberRow, ServerSettings, TickerList, TickerRow,
+    CommitteeList, CommitteeRow, KeyRow, MemberRow, NotifyTargetRow, ServerSettings, TickerList,
+    TickerRow,
 };
 
 use super::error_mapping::ErrorDisclosure;
@@ -20,6 +21,7 @@ use crate::demo_delay::DemoDelay;
 use crate::error::CliError;
 use crate::evidence_sources::EvidenceSources;
 use crate::isolation;
+use crate::notify::{self, TargetStatus};
 
 const MAX_TICKERS: usize = 12;
 
@@ -107,6 +109,18 @@ fn engine_name(engine: EngineChoice) -> String {
     IsolationChoice::from(engine).as_str().to_owned()
 }
 
+fn target_row(target: TargetStatus) -> NotifyTargetRow {
+    let TargetStatus { name, kind, events, waiting, last_at, last_error } = target;
+    NotifyTargetRow {
+        name,
+        kind: kind.to_owned(),
+        events: events.into_iter().map(str::to_owned).collect(),
+        waiting: waiting as u64,
+        last_at,
+        last_error,
+    }
+}
+
 /// Settings shown in the web UI.
 pub(crate) fn settings(
     context: &CommandContext,
@@ -137,5 +151,6 @@ pub(crate) fn settings(
         isolation: engine_name(config.isolation.engine),
         images: images.into_iter().map(|image| image.name).collect(),
         budget_micro_usd: context.budget().usd,
+        notify_targets: notify::status(loaded).into_iter().map(target_row).collect(),
     }
 }
