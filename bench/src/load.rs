@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Measures many viewers of one run.
 async fn one_run(server: &Server, load: &Load) -> Result<()> {
     let before = server.resident_bytes()?;
-    let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none", "moves": 15, "rounds": 4})).await?;
+    let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "isolation": "none", "moves": 15, "rounds": 4})).await?;
     // A viewer that never reads its events.
     let mut idle_client = TcpStream::connect(server.address()).await?;
     let request =
@@ -97,7 +97,7 @@ async fn many_runs(server: &Server, load: &Load) -> Result<()> {
     let began = Instant::now();
     let mut viewers = JoinSet::new();
     for _ in 0..load.runs {
-        let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none", "moves": 2, "rounds": 3})).await?;
+        let run = server.begin(json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "isolation": "none", "moves": 2, "rounds": 3})).await?;
         let (client, url) = (server.client.clone(), server.events(&run));
         viewers.spawn(async move { view(&client, &url).await });
     }

@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
-run 0 consult HLXI --model demo --moves 2 --rounds 2 --isolation none
+run 0 consult HLXI --model demo --verdict off --moves 2 --rounds 2 --isolation none
 run 0 runs --json
 id=$(field run_id)
 

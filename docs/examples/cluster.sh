@@ -18,7 +18,7 @@ source <(head -n 1 <<<"$out")
 
 run 0 cluster status
 says "worker-" "$out"
-run 0 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --runner "$engine" --json
+run 0 consult HLXI --model demo --verdict off --isolation none --moves 5 --rounds 1 --runner "$engine" --json
 consultation=$(field run_id)
 
 # Restate is killed and restarts with all its data.
@@ -28,7 +28,7 @@ run 4 cluster status
 says "part of the cluster is down or not responding" "$err"
 run 0 cluster up
 is "$engine" "${out##* --runner }"
-run 0 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --runner "$engine"
+run 0 consult HLXI --model demo --verdict off --isolation none --moves 5 --rounds 1 --runner "$engine"
 
 run 0 cluster down
 says "stopped 4 parts" "$out"

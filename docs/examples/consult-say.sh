@@ -7,7 +7,7 @@ cat >mine.toml <<'TOML'
 title = "Sell the idle plant"
 thesis = "It costs more than it earns."
 TOML
-small=(consult HLXI --model demo --moves 3 --rounds 2 --isolation none)
+small=(consult HLXI --model demo --verdict off --moves 3 --rounds 2 --isolation none)
 
 # The estimate includes three analyst moves and your own, three scores for doing nothing, and three for each move without a debate.
 run 0 "${small[@]}" --add-moves mine.toml --baseline --estimate --json

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# A consultation without a key, network or image: the ranking, the memo, one conversation, the receipt, a pause and an unneeded approval.
+# A consultation without a key, network or image: the verdict, the memo, one conversation, the receipt, a pause and an unneeded approval.
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
 run 0 consult HLXI --model demo --memo memo.md --receipt receipt.jsonl
-# The book shows the start of the ranking.
-shown docs/src/guides/consult.md "$(head -n 20 <<<"$out")"
-says "922 calls" "$err"
+# The book shows the verdict.
+shown docs/src/guides/consult.md "$(head -n 31 <<<"$out")"
+says "1548 calls, up to" "$err"
+says "with \`--rounds 4\`: 1008 calls" "$err"
+says "with \`--verdict panel\`: 1116 calls" "$err"
 says "class none" "$err"
 says "Fictional company" "$(<memo.md)"
 run 0 verify receipt.jsonl
@@ -16,7 +18,7 @@ id=$(field run_id)
 run 0 show "$id" --memo
 is "$(<memo.md)" "$out"
 run 0 show "$id" --move m12
-says "rank 1" "$out"
+says "- tier lead, " "$out"
 run 0 show "$id" --move m12 --thread D2
 says "**[Round 10] DECISION MAKER (D2):**" "$out"
 run 0 show "$id" --artifacts documents
@@ -34,7 +36,7 @@ run 0 consult AAPL --model anthropic/claude-haiku-5-5 --estimate
 shown docs/src/guides/consult.md "$out"
 
 # An exhausted budget pauses the run; with more budget it continues and repeats no finished call.
-run 5 consult HLXI --model demo --moves 3 --rounds 3 --budget-tokens 100000
+run 5 consult HLXI --model demo --verdict off --moves 3 --rounds 3 --budget-tokens 100000
 says "raise the limit with \`moothall resume" "$err"
 run 0 runs --state paused --json
 id=$(field run_id)

@@ -30,7 +30,7 @@ cat >feed.xml <<'END'
 <pubDate>Fri, 30 Jan 2026 12:00:00 GMT</pubDate></item></channel></rss>
 END
 
-run 0 consult --name "Acme Pumps" --source files papers --news feed.xml --model demo --moves 5 --rounds 2 --memo memo.md --artifacts out
+run 0 consult --name "Acme Pumps" --source files papers --news feed.xml --model demo --verdict off --moves 5 --rounds 2 --memo memo.md --artifacts out
 says "your documents (papers)" "$out"
 says "[U0:" "$(<memo.md)"
 says "[N0:1]" "$(<out/F2.md)"
@@ -45,5 +45,5 @@ echo 'They "lost two dealers" [U0:plan:2]. Revenue was $14.1 million [U0:sales:3
 run 0 check right.md --files papers
 
 # Filings and documents for a listed company.
-run 0 consult HLXI --source filings,files papers --model demo --moves 2 --rounds 2 --artifacts both
+run 0 consult HLXI --source filings,files papers --model demo --verdict off --moves 2 --rounds 2 --artifacts both
 says "[U0:" "$(<both/F2.md)"

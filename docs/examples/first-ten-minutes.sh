@@ -48,7 +48,7 @@ for step in "1 of 6" "2 of 6" "3 of 6" "4 of 6" "5 of 6" "6 of 6"; do
     reads 3
     key Enter
     case $step in
-    1*) shows "a ranking with scores" ;;
+    1*) shows "a verdict in tiers" ;;
     2*)
         shows "o opens it in a browser, Enter continues"
         reads 3

@@ -7,7 +7,7 @@ cat >m2.toml <<'TOML'
 title = "Sell the idle plant"
 thesis = "It costs more than it earns."
 TOML
-run 0 consult HLXI --model demo --moves 3 --rounds 2 --isolation none --receipt parent.jsonl
+run 0 consult HLXI --model demo --verdict off --moves 3 --rounds 2 --isolation none --receipt parent.jsonl
 run 0 runs --json
 id=$(field run_id)
 

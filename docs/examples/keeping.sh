@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib/start.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/start.sh"
 
-small=(consult HLXI --model demo --moves 5 --rounds 1 --yes)
+small=(consult HLXI --model demo --verdict off --moves 5 --rounds 1 --yes)
 database=$HOME/.local/share/moothall/moothall.db
 run 0 "${small[@]}" --as-of 2025-12-31 --json
 oldest=$(field run_id)

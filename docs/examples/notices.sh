@@ -41,7 +41,7 @@ cat >"$XDG_CONFIG_HOME/moothall/moothall.toml" <<TOML
 webhook = "http://127.0.0.1:$(<port)/hook"
 webhook_secret_env = "HOOK_SECRET"
 TOML
-run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes --json
+run 0 consult HLXI --model demo --verdict off --moves 5 --rounds 1 --yes --json
 says 'True {"type":"run.finished","run_id":"'"$(field run_id)"'","state":"finished"' "$(<told)"
 
 run 0 notify test
@@ -72,7 +72,7 @@ says 'reviewers  json  needs-review' "$out"
 kill "$receiver"
 wait "$receiver" || true
 trap 'rm -rf "$scratch"' EXIT
-run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes
+run 0 consult HLXI --model demo --verdict off --moves 5 --rounds 1 --yes
 says 'warning: `notify.webhook` failed: ' "$err"
 run 4 notify resend
 says 'hint: test the settings with `moothall notify test`' "$err"

@@ -13,7 +13,7 @@ until read -r _ address _ < <(grep '^READY ' server.log); do
 done
 
 export MOOTHALL_DATABASE_URL=$address
-run 0 consult HLXI --model demo --moves 5 --rounds 1 --yes --json
+run 0 consult HLXI --model demo --verdict off --moves 5 --rounds 1 --yes --json
 consultation=$(field run_id)
 [[ ! -e $HOME/.local/share/moothall/moothall.db ]] || fail "a SQLite file was created in addition to the database"
 

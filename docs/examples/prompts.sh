@@ -14,7 +14,7 @@ shown docs/src/guides/prompts.md "$err"
 printf 'Propose {{share}} for {{company}}. Prefer moves that can be undone.\n' >mine/prompts/propose.md
 run 0 prompts check mine
 says "own text: prompts/propose.md" "$out"
-run 0 consult HLXI --committee mine --moves 3 --rounds 2 --model demo --model-for D2=demo/second --memo memo.md --receipt receipt.jsonl
+run 0 consult HLXI --committee mine --moves 3 --rounds 2 --verdict off --model demo --model-for D2=demo/second --memo memo.md --receipt receipt.jsonl
 says "Our view of Helix Instruments" "$(<memo.md)"
 run 0 verify receipt.jsonl
 says "memo/recommendation.md sha256" "$out"

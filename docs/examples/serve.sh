@@ -17,7 +17,7 @@ base=$(<address)
 is "ok" "$(curl --silent --fail "$base/healthz")"
 
 # A repeated request starts only one run.
-wanted='{"workflow": "consult", "ticker": "HLXI", "moves": 5, "rounds": 3, "isolation": "none"}'
+wanted='{"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 5, "rounds": 3, "isolation": "none"}'
 post() { curl --silent --header 'content-type: application/json' "$@"; }
 run_id=$(post --header 'idempotency-key: example' --data "$wanted" "$base/api/runs" | sed -E 's/.*"run_id":"([^"]+)".*/\1/')
 again=$(post --header 'idempotency-key: example' --data "$wanted" "$base/api/runs")

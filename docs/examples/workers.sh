@@ -31,17 +31,17 @@ done
 
 # The receipt is the same as on one machine although a worker dies, except for its last two lines (times and ids).
 (sleep 1 && kill -9 "${pids[1]}") &
-run 0 consult HLXI --model demo --isolation none --runner "restate=$restate" --receipt many.jsonl
-run 0 consult HLXI --model demo --isolation none --receipt one.jsonl
+run 0 consult HLXI --model demo --verdict off --isolation none --runner "restate=$restate" --receipt many.jsonl
+run 0 consult HLXI --model demo --verdict off --isolation none --receipt one.jsonl
 run 0 verify many.jsonl
 is "$(head -n -2 one.jsonl | sha256sum)" "$(head -n -2 many.jsonl | sha256sum)"
 
 # A run that needs review waits on the cluster.
-run 3 consult HLXI --model demo --isolation none --moves 5 --rounds 1 --pause-after moves --runner "restate=$restate"
+run 3 consult HLXI --model demo --verdict off --isolation none --moves 5 --rounds 1 --pause-after moves --runner "restate=$restate"
 run 0 runs --json
 run_id=$(sed -n 's/.*"run_id": "\([^"]*\)".*/\1/p' "$scratch/out" | head -n 1)
 run 0 resume "$run_id"
 
 # Without a cluster, no run is started.
-run 4 consult HLXI --model demo --isolation none --runner restate=http://127.0.0.1:1
+run 4 consult HLXI --model demo --verdict off --isolation none --runner restate=http://127.0.0.1:1
 says "cannot reach Restate at http://127.0.0.1:1" "$err"

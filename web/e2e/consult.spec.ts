@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, startRun, test, untilOver } from "./server";
 
 test("a whole consultation, from the ticker to the exported memo", async ({ page, trouble }) => {
+  test.setTimeout(180_000);
   await page.goto("/");
   const ticker = page.getByRole("combobox", { name: "Ticker" });
   await ticker.fill("hlxi");
@@ -9,15 +10,20 @@ test("a whole consultation, from the ticker to the exported memo", async ({ page
   await expect(page.getByText(/Newest filing 10-Q/)).toBeVisible();
   await page.getByRole("button", { name: "3", exact: true }).click();
   await expect(page.getByText(/model calls \(demo model\)/)).toBeVisible();
+  await expect(page.getByText(/^each move debated once: \d+ calls$/)).toBeVisible();
   await page.getByRole("button", { name: "Start run" }).click();
 
   await expect(page).toHaveURL(/\/runs\/[0-9a-f-]{36}/);
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Helix Instruments");
-  await expect(page.locator("[data-link=ended]")).toBeVisible({ timeout: 45_000 });
+  await expect(page.locator("[data-link=ended]")).toBeVisible({ timeout: 120_000 });
   await expect(page.locator("[data-move]")).toHaveCount(15);
 
   await page.getByRole("link", { name: "Results", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Three moves for Helix Instruments, Inc.");
+  // The panel that every run has unless it is turned off.
+  const panel = page.getByRole("region", { name: "Verdict of the panel" });
+  await expect(panel.getByRole("heading")).toContainText(/lead/);
+  await expect(panel).toContainText("5 of 5 controls caught");
   const cards = page.locator(".card");
   await expect(cards).toHaveCount(3);
   await expect(page.locator("a.orow")).toHaveCount(12);

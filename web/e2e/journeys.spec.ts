@@ -35,6 +35,8 @@ test("sign in, start, review the moves, pause, resume, read the memo and follow 
     await expect(ticker).toHaveValue("HLXI");
     await expect(page.getByText(/Newest filing/)).toBeVisible();
     await page.getByRole("button", { name: "3", exact: true }).click();
+    await page.getByText("Options", { exact: true }).click();
+    await page.getByLabel("Verdict", { exact: true }).selectOption("off");
     await page.getByLabel("Pause for my review before the debates start").check();
     await page.getByRole("button", { name: "Start run" }).click();
 

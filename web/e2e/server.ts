@@ -329,10 +329,11 @@ export async function visit(page: Page, server: Server): Promise<void> {
   await page.goto(`${server.url}/settings`);
 }
 
+/** Starts a run that ends soon: without a panel, unless `more` asks for one. */
 export async function startRun(page: Page, server: Server, more: Record<string, unknown> = {}): Promise<string> {
   const response = await page.request.post(`${server.url}/api/runs`, {
     headers: { origin: server.url },
-    data: { workflow: "consult", ticker: "HLXI", rounds: 3, ...more },
+    data: { workflow: "consult", ticker: "HLXI", rounds: 3, verdict: "off", ...more },
   });
   expect(response.status(), await response.text()).toBe(201);
   return ((await response.json()) as { run_id: string }).run_id;

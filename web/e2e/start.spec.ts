@@ -44,6 +44,7 @@ test("a private company is examined from documents by a committee of several mod
   await committees.setInputFiles(file("mine.toml", committee));
   await expect(group.getByRole("alert")).toHaveCount(0);
 
+  await page.getByLabel("Verdict", { exact: true }).selectOption("off");
   await page.getByLabel("Brief").fill("Shall we grow abroad?");
   await page.getByRole("button", { name: "3", exact: true }).click();
   await expect(page.getByText(/model calls \(demo model\)/)).toBeVisible();

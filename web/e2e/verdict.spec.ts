@@ -26,6 +26,11 @@ test("tiers with intervals are readable by everyone and lead to the moves", asyn
   await expect(panel.getByRole("img", { name: /^score \d+, interval \d+ to \d+$/ })).toHaveCount(9);
   // No place within a tier.
   await expect(page.getByText(/^(First|Second|Third)$/)).toHaveCount(0);
+  // Planted controls are hidden until they are asked for.
+  const diamonds = panel.getByRole("img", { name: /^control, score \d+$/ });
+  await expect(diamonds).toHaveCount(0);
+  await panel.getByLabel("Show the planted controls").check();
+  await expect(diamonds).toHaveCount(5);
   expect(await barriers(page)).toEqual([]);
   const link = panel.getByRole("link").first();
   await link.focus();

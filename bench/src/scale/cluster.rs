@@ -80,7 +80,8 @@ impl World {
 
     /// Starts this many runs.
     pub(crate) async fn consult(&self, runs: usize, more: &Value) -> Result<Vec<Uuid>> {
-        let mut body = json!({"workflow": "consult", "ticker": "HLXI", "isolation": "none"});
+        let mut body =
+            json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "isolation": "none"});
         if let (Value::Object(body), Value::Object(more)) = (&mut body, more.clone()) {
             body.extend(more);
         }

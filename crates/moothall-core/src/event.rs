@@ -407,6 +407,11 @@ pub enum RunEventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         stability: Option<StabilityReport>,
+        /// The panel's mean score of each planted control, by its id, in tenths of a point. Absent in
+        /// events of earlier versions.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        #[cfg_attr(test, ts(optional, as = "Option<BTreeMap<String, i32>>"))]
+        control_scores: BTreeMap<String, i32>,
         /// Tiers, intervals and controls.
         tiers: Box<TierList>,
     },

@@ -11,6 +11,7 @@
 //! order, a table instead of functions of the C library, and rounding to tenths of a point and
 //! thousandths of a probability before any comparison. No random numbers are used.
 
+mod announcement;
 mod calibration;
 mod card_table;
 mod case_file;
@@ -25,6 +26,10 @@ mod schedule;
 mod stability;
 mod tiers;
 
+pub use self::announcement::{
+    AnnouncementBasis, AnnouncementOutcome, AnnouncementQuestion, MoveNote, TierOutcome,
+    count_tiers, resolve_announcement,
+};
 pub use self::calibration::{BenchmarkCase, measure_shared_error};
 pub use self::card_table::{
     CardScale, CardTable, CaseKind, InvalidCard, PanelCard, PanelCase, PanelJudge,
@@ -32,7 +37,9 @@ pub use self::card_table::{
 pub(crate) use self::case_file::FIELD_LIMITS;
 pub use self::case_file::{CaseFile, HiddenNames};
 pub(crate) use self::components::PanelMeans;
-pub use self::controls::{ControlCase, ControlKind, ControlReport, ControlResult, PanelCheck};
+pub use self::controls::{
+    ControlCase, ControlKind, ControlReport, ControlResult, PanelCheck, control_scores,
+};
 pub use self::estimate::{
     AllowanceSource, MIN_MOVES, NoiseAllowances, NoiseComponent, VarianceComponents,
 };

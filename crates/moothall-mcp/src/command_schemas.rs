@@ -1,5 +1,6 @@
 //! Inputs and outputs of the runner's tools.
 
+use moothall_core::consult::VerdictMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,10 @@ pub struct ConsultToolArgs {
     #[schemars(with = "u32", range(min = 1, max = 20))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
+    /// How moves are judged; `full` unless given, `panel` and `off` are cheaper
+    #[schemars(with = "VerdictMode")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictMode>,
     /// Spend limit in dollars, such as 2.50
     #[schemars(with = "String")]
     #[serde(default, skip_serializing_if = "Option::is_none")]

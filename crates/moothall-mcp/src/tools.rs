@@ -268,8 +268,8 @@ impl ToolName {
                 tool::<command_schemas::ConsultToolArgs, command_schemas::RunStatusOut>(
                     self,
                     "Start a consultation",
-                    "Let a committee of models propose strategic moves for a listed company, debate \
-                 and score them, and write a memo. A full consultation takes from minutes to an hour \
+                    "Let a committee of models propose strategic moves for a listed company and debate \
+                 them, let a blind panel judge them, and write a memo. A full consultation takes from minutes to an hour \
                  and may cost money, within the limit the user set. Returns a run_id without waiting; with \
                  `wait_s`, waits for the end. Call run_status for the progress and the memo.",
                     ToolBehavior::Starts,

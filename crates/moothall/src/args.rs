@@ -23,6 +23,7 @@ mod mcp;
 mod moves;
 mod outcome;
 mod overview;
+mod panel;
 mod prompts;
 mod report;
 mod run;
@@ -69,6 +70,7 @@ pub(crate) use self::mcp::{McpArgs, McpPart, McpPartArgs, ToolNamesArg, ToolsArg
 pub(crate) use self::moves::{MoveEditArg, MovesArgs};
 pub(crate) use self::outcome::{OutcomeCommand, OutcomeRecordArgs, OutcomeScoreArgs};
 pub(crate) use self::overview::{all_commands, command};
+pub(crate) use self::panel::PanelArgs;
 pub(crate) use self::prompts::PromptsCommand;
 pub(crate) use self::report::{ReportArgs, ReportFormat};
 pub(crate) use self::run::RunArgs;
@@ -195,6 +197,8 @@ pub(crate) enum CliCommand {
     /// Compare forecasts of a panel with later filings
     #[command(subcommand)]
     Outcome(OutcomeCommand),
+    /// Show how many planted controls each model of a panel caught, over all stored runs
+    Panel(PanelArgs),
     /// Write all runs, drafts and audit logs to one file
     Backup(BackupArgs),
     /// Restore runs and drafts from a backup

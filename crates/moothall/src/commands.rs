@@ -40,6 +40,7 @@ mod models;
 mod moves;
 mod notify;
 mod outcome;
+mod panel;
 mod pausable_run;
 mod pause;
 mod policy;
@@ -84,8 +85,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Login(args) => login::run(&global, &args),
         CliCommand::Consult(args) => consult::run(&global, &args),
         CliCommand::Fork(args) => consult::fork(&global, &args),
-        CliCommand::Committee(command) => committee::run(&command),
-        CliCommand::Prompts(command) => prompts::run(&command),
+        CliCommand::Committee(command) => committee::run(&global, &command),
+        CliCommand::Prompts(command) => prompts::run(&global, &command),
         CliCommand::Cluster(command) => cluster::run(&global, &command),
         CliCommand::Pause(args) => pause::run(&global, &args),
         CliCommand::Moves(args) => moves::run(&global, &args),
@@ -104,6 +105,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<CliExit> {
         CliCommand::Diff(args) => diff::run(&global, &args),
         CliCommand::Eval(args) => eval::run(&global, &args),
         CliCommand::Outcome(command) => outcome::run(&global, &command),
+        CliCommand::Panel(args) => panel::run(&global, &args),
         CliCommand::Backup(args) => backup::run(&global, &args),
         CliCommand::Restore(args) => restore::run(&global, &args),
         CliCommand::Token(command) => token::run(&global, &command),

@@ -30,7 +30,7 @@ title = "Close the smallest office"
 thesis = "Its work can be done from elsewhere."
 TOML
 
-run 0 consult HLXI --moves 1 --add-moves moves.toml --rounds 2 --budget-tokens 400000 --yes --receipt receipt.jsonl
+run 0 consult HLXI --verdict off --moves 1 --add-moves moves.toml --rounds 2 --budget-tokens 400000 --yes --receipt receipt.jsonl
 says "degraded: D1 gave no usable scores; neutral 5s are used" "$out"
 says "No move is recommended." "$out"
 [[ $err != *"debated in isolation class none"* ]] || fail "the debates ran without a sandbox"

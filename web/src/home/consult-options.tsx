@@ -190,7 +190,7 @@ export function ConsultOptionsPanel({
             >
               <option value="">as the committee says</option>
               <option value="full">blind panel, best moves debated again</option>
-              <option value="panel">blind panel</option>
+              <option value="panel">blind panel, each move debated once</option>
               <option value="off">scores of the defenders</option>
             </select>
           </Field>
@@ -203,7 +203,7 @@ export function ConsultOptionsPanel({
             </select>
           </Field>
         </div>
-        {(options.verdict === "full" || options.verdict === "panel") && (
+        {options.verdict !== "off" && (
           <div className="fieldrow">
             <Field
               label="Models of the panel"

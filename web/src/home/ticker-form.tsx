@@ -22,14 +22,14 @@ import { useAddress } from "../ui/use-address";
 import { Blocked } from "./blocked";
 import { CompanyField } from "./company-field";
 import { type ConsultOptions, ConsultOptionsPanel, NO_OPTIONS, optionsBody, optionsFiles } from "./consult-options";
-import type { Estimate } from "./estimate";
+import { cheaperVerdicts, type Estimate } from "./estimate";
 import { type FormField, fieldOf, problemText } from "./field-problem";
 import { consultBlocker } from "./readiness";
 import { useDelayed } from "./use-delayed";
 
 const SOURCES = ["filings", "files", "synthetic"] as const satisfies readonly ConsultSource[];
 
-const ROUNDS = [3, 5, 10].map((value) => ({ value, name: String(value) }));
+const ROUNDS = [3, 4, 10].map((value) => ({ value, name: String(value) }));
 
 /** Fields outside the options panel. */
 const ALWAYS_SHOWN: readonly FormField[] = ["company", "budget", "rounds"];
@@ -341,6 +341,9 @@ function EstimateLine({
           </b>
         </span>
       )}
+      {cheaperVerdicts(data).map((text) => (
+        <span key={text}>{text}</span>
+      ))}
       {synthetic && (
         <Tag tone="warn" icon="warn">
           Figures are model-written

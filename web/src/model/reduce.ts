@@ -281,6 +281,7 @@ class Draft {
           headline: event.headline,
           warning: event.warning ?? null,
           stability: event.stability ?? null,
+          control_scores: event.control_scores ?? {},
           tiers: event.tiers,
         };
         break;

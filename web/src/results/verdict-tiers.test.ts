@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { MoveEstimate } from "../gen/run";
-import { groups, percent } from "./verdict-tiers";
+import { controlName, controlResult, groups, percent } from "./verdict-tiers";
 
 function estimate(move_id: string, score: number, tier?: MoveEstimate["tier"]): MoveEstimate {
   return { move_id, kind: "move", score, debates: 1, tier: tier ?? null } as MoveEstimate;
@@ -23,4 +23,11 @@ test("estimates are grouped by tier, best first, and those without a tier come l
 
 test("chances are whole percent, and a missing chance is a dash", () => {
   expect([percent(784), percent(4), percent(null), percent(undefined)]).toEqual(["78 %", "0 %", "–", "–"]);
+});
+
+test("a planted control is named by how it was made and who caught it", () => {
+  expect(controlName({ kind: "known-bad" })).toBe("Known-bad move");
+  expect(controlName({ kind: { "weakened-copy": "m2" } })).toBe("Weakened copy of m2");
+  expect(controlResult({ is_caught: true, caught_by: ["P1", "P2"] })).toBe("caught by 2 members");
+  expect(controlResult({ is_caught: false, caught_by: ["P1"] })).toBe("missed, caught by 1 member only");
 });

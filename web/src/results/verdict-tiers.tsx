@@ -1,8 +1,17 @@
 // The verdict of a panel: estimates with intervals on one axis, by tier. The order within a tier means nothing.
 import clsx from "clsx";
+import { useState } from "react";
 import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
-import type { ConsultView, MoveEstimate, RunView, StabilityReport, VerdictTier, VerdictView } from "../gen/run";
+import type {
+  ConsultView,
+  ControlResult,
+  MoveEstimate,
+  RunView,
+  StabilityReport,
+  VerdictTier,
+  VerdictView,
+} from "../gen/run";
 import { capital, plain } from "../model/format";
 import { isOver } from "../model/reduce";
 import { Button, Note } from "../ui/parts";
@@ -21,6 +30,7 @@ const WIDTH = 260;
 /** The tiers of a consultation; nothing if no panel sat. */
 export function VerdictTiers({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
   const { verdict } = consult;
+  const [showsControls, setShowsControls] = useState(false);
   if (!verdict) return null;
   const { tiers } = verdict;
   const caught = tiers.controls.results.filter((one) => one.is_caught).length;
@@ -41,6 +51,12 @@ export function VerdictTiers({ view, consult, refresh }: { view: RunView; consul
         </Note>
       )}
       {verdict.stability && <Stability of={verdict.stability} />}
+      {tiers.controls.results.length > 0 && (
+        <label className="planted">
+          <input type="checkbox" checked={showsControls} onChange={(event) => setShowsControls(event.target.checked)} />
+          Show the planted controls
+        </label>
+      )}
       <table>
         <thead>
           <tr>
@@ -66,8 +82,64 @@ export function VerdictTiers({ view, consult, refresh }: { view: RunView; consul
             ))}
           </tbody>
         ))}
+        {showsControls && (
+          <tbody className="tier controls">
+            <tr>
+              <th scope="rowgroup" colSpan={4}>
+                Planted controls
+              </th>
+            </tr>
+            {tiers.controls.results.map((one) => (
+              <Control key={one.id} consult={consult} verdict={verdict} one={one} />
+            ))}
+          </tbody>
+        )}
       </table>
     </section>
+  );
+}
+
+/** A planted control: a hollow diamond at the panel's mean score. */
+function Control({ consult, verdict, one }: { consult: ConsultView; verdict: VerdictView; one: ControlResult }) {
+  const score = verdict.control_scores[one.id];
+  const max = 10 * (consult.moves.find((known) => known.scored)?.scored?.out_of ?? 120);
+  const nothing = verdict.tiers.estimates.find((other) => other.kind === "do-nothing");
+  return (
+    <tr>
+      <td>{controlName(one)}</td>
+      <td>{score !== undefined && <Diamond score={score} line={nothing?.score} max={max} />}</td>
+      <td colSpan={2} className={clsx("right", !one.is_caught && "held")}>
+        {controlResult(one)}
+      </td>
+    </tr>
+  );
+}
+
+/** What was planted, in words. */
+export function controlName({ kind }: Pick<ControlResult, "kind">): string {
+  return kind === "known-bad" ? "Known-bad move" : `Weakened copy of ${kind["weakened-copy"]}`;
+}
+
+/** Whether the panel caught it, and how many of its members did. */
+export function controlResult({ is_caught, caught_by }: Pick<ControlResult, "is_caught" | "caught_by">): string {
+  const members = caught_by.length === 1 ? "1 member" : `${caught_by.length} members`;
+  return is_caught ? `caught by ${members}` : `missed, caught by ${members} only`;
+}
+
+function Diamond({ score, line, max }: { score: number; line: number | undefined; max: number }) {
+  const at = (tenths: number) => 4 + ((WIDTH - 8) * Math.min(Math.max(tenths, 0), max)) / max;
+  const points = Math.round(score / 10);
+  return (
+    <span className="iv">
+      <svg viewBox={`0 0 ${WIDTH} 16`} role="img" aria-label={`control, score ${points}`}>
+        <path d={`M4 8H${WIDTH - 4}`} stroke="var(--line)" />
+        {line !== undefined && <path d={`M${at(line)} 0v16`} stroke="var(--ink3)" strokeDasharray="2 2" />}
+        <path d={`M${at(score)} 3l5 5l-5 5l-5-5z`} stroke="var(--ink)" strokeWidth="1.4" fill="var(--paper)" />
+      </svg>
+      <span className="num" aria-hidden="true">
+        {points}
+      </span>
+    </span>
   );
 }
 

@@ -12,7 +12,7 @@ use super::input::{ConsultInput, EvidenceSource};
 use super::panel_prompt::{self, CASE_TOKENS};
 use super::prompt::document_tokens;
 use super::proposals;
-use super::verdict_plan::ControlPlan;
+use super::verdict_plan::{ControlPlan, VerdictPlan};
 use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
 
@@ -205,7 +205,7 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
             bound.with_dossier_cache_write(sum, lengths.dossier, 1)
         });
     }
-    if committee.verdict.as_ref().is_some_and(|plan| plan.forecasts) {
+    if committee.verdict.as_ref().is_some_and(VerdictPlan::asks_forecasts) {
         for group in by_model(&committee.panel, |member| input.panel_model(member)) {
             let calls = count(group.1.len());
             add(CallPurpose::Forecast, group, calls, &|lengths, _| {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::committee::CommitteeMember;
 use super::state::ConsultState;
+use super::verdict_plan::VerdictPlan;
 use super::workflow::{Consult, ConsultStage, ConsultTask};
 use crate::evidence::{CalendarDay, FactId};
 use crate::model::{
@@ -13,10 +14,16 @@ use crate::model::{
 };
 use crate::output_schema::{integer, object};
 use crate::structured::read_json;
-use crate::verdict::{ForecastQuestion, MemberForecast, VerdictTier, forecast_questions};
+use crate::verdict::{
+    AnnouncementQuestion, CaseKind, ForecastQuestion, MemberForecast, VerdictTier,
+    forecast_questions,
+};
 use crate::{Step, text::one_line};
 
 const RULES: &str = include_str!("prompts/forecast.md");
+
+/// Longer titles are cut: a model wrote them.
+const MAX_TITLE_CHARS: usize = 160;
 
 /// Chances are stated in percent and stored in thousandths.
 const PERCENT: u32 = 10;
@@ -27,21 +34,33 @@ const PERCENT: u32 = 10;
 pub struct ForecastRecord {
     /// The day up to which members knew filings.
     pub asked: CalendarDay,
-    /// The questions.
+    /// The questions about figures.
     pub questions: Vec<ForecastQuestion>,
+    /// Whether the company announces a move of the lead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub announcements: Vec<AnnouncementQuestion>,
     /// Stated chances; a member without a usable answer has none.
     pub forecasts: Vec<MemberForecast>,
+}
+
+impl ForecastRecord {
+    /// All questions with their ids, in the order of their numbers.
+    fn statements(&self) -> Vec<(&str, String)> {
+        let figures = self.questions.iter().map(|one| (one.id.as_str(), one.text()));
+        let announced = self.announcements.iter().map(|one| (one.id.as_str(), one.text()));
+        figures.chain(announced).collect()
+    }
 }
 
 impl Consult {
     /// Asks every member for its forecasts, or ranks if there is nothing to ask.
     pub(crate) fn start_forecasting(&mut self, step: &mut Step) {
-        let is_wanted = self.plan().is_some_and(|plan| plan.forecasts);
+        let is_wanted = self.plan().is_some_and(VerdictPlan::asks_forecasts);
         let record = is_wanted.then(|| self.forecast_record()).flatten();
         let Some(record) = record else { return self.start_ranking(step) };
         self.stage = ConsultStage::Forecasting;
         for member in self.input.committee.panel.clone() {
-            let request = self.forecast_request(&member, &record.questions);
+            let request = self.forecast_request(&member, &record.statements());
             let Ok(id) = format!("forecast/{}", member.id).parse() else { continue };
             self.call(step, id, ConsultTask::Forecast { member: member.id }, request);
         }
@@ -50,28 +69,38 @@ impl Consult {
         }
     }
 
-    /// Questions about the metrics that moves of the lead cite; `None` without any.
+    /// Questions about the metrics that moves of the lead cite, and about their announcement; `None`
+    /// without any.
     fn forecast_record(&self) -> Option<ForecastRecord> {
         let verdict = self.known.panel.verdict.as_ref().filter(|one| !one.is_failed())?;
         let sheet = self.known.evidence.as_deref()?.sheet.as_ref()?;
         let lead = verdict.tiers.tier(VerdictTier::Lead);
         let cited = lead.iter().flat_map(|one| cited_metrics(&self.known, &one.move_id));
         let questions = forecast_questions(sheet, &cited.collect::<Vec<_>>());
-        let record = ForecastRecord { asked: sheet.as_of, questions, forecasts: Vec::new() };
-        (!record.questions.is_empty()).then_some(record)
+        let asks_announcements = self.plan().is_some_and(|plan| plan.announcements);
+        let moves = lead.iter().filter(|one| one.kind == CaseKind::Move && asks_announcements);
+        let title = |move_id: &str| {
+            let found = self.known.moves.values().find(|one| one.proposed.move_id == move_id);
+            found.map(|one| one_line(&one.proposed.proposal.title, MAX_TITLE_CHARS))
+        };
+        let moves = moves.filter_map(|one| Some((one.move_id.as_str(), title(&one.move_id)?)));
+        let announcements = AnnouncementQuestion::of_moves(moves, questions.len(), sheet.as_of);
+        let record =
+            ForecastRecord { asked: sheet.as_of, questions, announcements, forecasts: Vec::new() };
+        (!record.statements().is_empty()).then_some(record)
     }
 
     fn forecast_request(
         &self,
         member: &CommitteeMember,
-        questions: &[ForecastQuestion],
+        statements: &[(&str, String)],
     ) -> ModelRequest {
         let model = self.input.panel_model(member);
         let dossier = self.known.dossier.clone().unwrap_or_default();
         let system = [PromptBlock::new(dossier), PromptBlock::new(RULES.trim_end())];
         let lines: Vec<String> =
-            questions.iter().map(|one| format!("{}: {}", one.id, one.text())).collect();
-        let fields = questions.iter().map(|one| (one.id.as_str(), integer(0..=100)));
+            statements.iter().map(|(id, text)| format!("{id}: {text}")).collect();
+        let fields = statements.iter().map(|(id, _)| (*id, integer(0..=100)));
         ModelRequest {
             model: model.first().clone(),
             fallbacks: model.fallbacks().to_vec(),
@@ -92,12 +121,14 @@ impl Consult {
         let Ok(answer) = read_json(reply, &|_: &serde_json::Value| Vec::new()) else { return };
         let record = self.known.panel.verdict.as_mut().and_then(|one| one.forecasts.as_mut());
         let Some(record) = record else { return };
-        for question in &record.questions {
-            let stated = answer.get(&question.id).and_then(serde_json::Value::as_u64);
+        let ids: Vec<String> =
+            record.statements().into_iter().map(|(id, _)| id.to_owned()).collect();
+        for question in ids {
+            let stated = answer.get(&question).and_then(serde_json::Value::as_u64);
             let stated = stated.and_then(|percent| u32::try_from(percent).ok());
             let Some(percent) = stated.filter(|percent| *percent <= 100) else { continue };
             record.forecasts.push(MemberForecast {
-                question: question.id.clone(),
+                question,
                 member: member.to_owned(),
                 chance: percent * PERCENT,
             });

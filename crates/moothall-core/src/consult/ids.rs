@@ -77,7 +77,7 @@ impl ConsultIds {
         }
         if let Some(plan) = &input.committee.verdict {
             seen.extend((1..=plan.controls.known_bad).map(control_id));
-            seen.extend(plan.forecasts.then(|| "forecast".to_owned()));
+            seen.extend(plan.asks_forecasts().then(|| "forecast".to_owned()));
         }
         match self.analyst_ids.iter().find(|analyst| !seen.insert(analyst.ask.to_string())) {
             Some(analyst) => Err(InvalidCommittee::Id(analyst.ask.to_string())),

@@ -97,7 +97,8 @@ impl RoleModels {
         true
     }
 
-    /// Whether a member uses the default model.
+    /// Whether a member uses the default model. The panel is not included: every run has one, also
+    /// if a committee names models for all others.
     pub fn needs_default(&self, committee: &Committee) -> bool {
         let inference = &committee.inference;
         let has_own = |members: &[CommitteeMember]| members.iter().all(|one| one.model.is_some());
@@ -106,7 +107,6 @@ impl RoleModels {
             self.analyst.is_some() || has_own(&committee.analysts),
             self.critic.is_some() || committee.critic.model.is_some(),
             self.decision_maker.is_some() || has_own(&committee.decision_makers),
-            has_own(&committee.panel),
         ];
         covered.contains(&false)
     }

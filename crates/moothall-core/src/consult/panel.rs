@@ -295,6 +295,7 @@ impl Consult {
             headline: verdict.tiers.headline.text(),
             warning: verdict.tiers.controls.warning(),
             stability: verdict.stability,
+            control_scores: verdict.record.control_scores(),
             tiers: Box::new(verdict.tiers.clone()),
         };
         step.publish.push(RunEvent::of_run(body));

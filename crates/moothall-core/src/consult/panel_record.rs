@@ -12,7 +12,7 @@ use super::result::RECOMMENDED;
 use crate::verdict::{
     CardScale, CardTable, CaseKind, ControlCase, ControlReport, InvalidCard, MoveEstimate,
     PanelCard, PanelCase, PanelCheck, PanelJudge, PanelLabel, StabilityReport, TierList,
-    VerdictHeadline, VerdictRules, VerdictTier,
+    VerdictHeadline, VerdictRules, VerdictTier, control_scores,
 };
 
 /// What a person approves to accept the verdict of a panel that failed its controls.
@@ -47,6 +47,13 @@ impl PanelRecord {
         let table = self.table()?;
         let controls = ControlReport::of(&table, &self.controls)?;
         Ok(TierList::of(&table, &self.rules, self.label, controls))
+    }
+
+    /// The panel's mean score of each planted control, in tenths of a point, on the scale of the
+    /// moves' scores. Unlike those, it is not pulled towards the mean.
+    pub fn control_scores(&self) -> BTreeMap<String, i32> {
+        let table = self.table().ok();
+        table.map(|table| control_scores(&table, &self.controls)).unwrap_or_default()
     }
 
     pub(crate) fn table(&self) -> Result<CardTable, InvalidCard> {

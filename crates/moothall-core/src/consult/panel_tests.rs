@@ -108,10 +108,10 @@ fn tier(verdict: &PanelVerdict, tier: VerdictTier) -> Vec<String> {
 
 #[test]
 fn the_estimate_has_the_published_numbers_of_calls() {
-    assert_eq!(calls(&with_panel(VerdictMode::Full, 10)), 1_543);
-    assert_eq!(calls(&with_panel(VerdictMode::Full, 4)), 1_003);
-    assert_eq!(calls(&with_panel(VerdictMode::Panel, 10)), 1_111);
-    assert_eq!(calls(&with_panel(VerdictMode::Panel, 4)), 571);
+    assert_eq!(calls(&with_panel(VerdictMode::Full, 10)), 1_548);
+    assert_eq!(calls(&with_panel(VerdictMode::Full, 4)), 1_008);
+    assert_eq!(calls(&with_panel(VerdictMode::Panel, 10)), 1_116);
+    assert_eq!(calls(&with_panel(VerdictMode::Panel, 4)), 576);
     assert_eq!(calls(&with_panel(VerdictMode::Off, 10)), 925);
 }
 
@@ -286,6 +286,21 @@ fn every_stage_publishes_its_verdict_and_later_ones_replace_it() {
     assert_eq!(u32::try_from(stages).unwrap(), verdict(&ran).stages);
     assert!(stages >= 2);
     assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
+}
+
+#[test]
+fn the_event_of_a_verdict_has_the_score_of_every_control() {
+    let ran = judged(full(), good_judge, |_| 0);
+    let scores = ran.events.iter().rev().find_map(|event| match &event.body {
+        RunEventBody::VerdictUpdated { control_scores, .. } => Some(control_scores),
+        _ => None,
+    });
+    let scores = scores.unwrap();
+    let verdict = verdict(&ran);
+    let ids: BTreeSet<&String> = scores.keys().collect();
+    assert_eq!(ids, verdict.tiers.controls.results.iter().map(|one| &one.id).collect());
+    // A judge gives planted moves 2 of 10 for every metric.
+    assert_eq!(scores["control-1"], 240, "{scores:?}");
 }
 
 #[test]

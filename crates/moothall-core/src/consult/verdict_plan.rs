@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::board::panel;
 use super::committee::{Committee, CommitteeMember, InvalidCommittee, count};
 use crate::model::ModelName;
-use crate::verdict::{DebateSchedule, NoiseAllowances, VerdictRules};
+use crate::verdict::{DebateSchedule, MIN_MOVES, NoiseAllowances, VerdictRules};
 
 /// Limits of a plan. Known-bad moves are made from as many templates.
 const MAX_STAGES: usize = 5;
@@ -27,7 +27,7 @@ pub const MAX_REPEAT: u32 = 5;
 pub(crate) const PANEL_MEMBERS: (usize, usize) = (3, 9);
 
 /// How a new run reaches its verdict if neither its flags nor its committee say so.
-const DEFAULT_MODE: VerdictMode = VerdictMode::Off;
+const DEFAULT_MODE: VerdictMode = VerdictMode::Full;
 
 /// How a verdict is reached. A committee without a plan has no panel: its moves are ranked by the
 /// scores of the decision makers.
@@ -46,9 +46,14 @@ pub struct VerdictPlan {
     pub interval: ChanceLevel,
     /// Planted controls.
     pub controls: ControlPlan,
-    /// Whether members also state chances about later filings: one call for each member.
+    /// Whether members also state chances about later filings: one call for each member. New runs
+    /// without this key ask for forecasts; stored runs without it were made without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forecasts: Option<bool>,
+    /// Whether forecasts also ask if the company announces a move of the lead. Never taken from a
+    /// committee file: new runs with forecasts ask, and runs of earlier versions did not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub forecasts: bool,
+    pub announcements: bool,
     /// Errors of these models that a benchmark measured. Never taken from a committee file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowances: Option<NoiseAllowances>,
@@ -72,7 +77,8 @@ impl Default for VerdictPlan {
             lead: ChanceLevel(lead),
             interval: ChanceLevel(interval),
             controls: ControlPlan::default(),
-            forecasts: false,
+            forecasts: None,
+            announcements: false,
             allowances: None,
             repeat: 1,
         }
@@ -157,6 +163,11 @@ impl VerdictPlan {
         }
     }
 
+    /// Whether members of this run state chances about later filings.
+    pub fn asks_forecasts(&self) -> bool {
+        self.forecasts == Some(true)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), InvalidCommittee> {
         count("stages in `again`", self.again.len(), 0, MAX_STAGES)?;
         for moves in &self.again {
@@ -210,6 +221,8 @@ pub struct VerdictRequest {
     pub panel_models: Vec<ModelName>,
     /// How often debates and panel happen.
     pub repeat: Option<u32>,
+    /// How many moves the run debates; `None` for as many as the committee makes.
+    pub moves: Option<u32>,
 }
 
 /// Requests for a verdict that contradict each other.
@@ -233,14 +246,13 @@ impl Committee {
         }
     }
 
-    /// Why the panel of this file is less independent than it could be. Members without a model of
-    /// their own share the default model with everyone else.
+    /// Why the panel of this committee is less independent than it could be. Members without a model
+    /// of their own share the default model with everyone else.
     pub fn panel_warnings(&self) -> Vec<&'static str> {
-        if self.verdict.is_none() && self.panel.is_empty() {
+        if self.panel.is_empty() {
             return Vec::new();
         }
-        let built_in = panel();
-        let members = if self.panel.is_empty() { &built_in } else { &self.panel };
+        let members = &self.panel;
         let first =
             |member: &CommitteeMember| member.model.as_ref().map(|models| models.first().clone());
         let models: BTreeSet<Option<ModelName>> = members.iter().map(first).collect();
@@ -255,10 +267,18 @@ impl Committee {
         .collect()
     }
 
-    /// Applies what a user requests for one run. Afterwards the committee has either a plan and a
-    /// panel or neither.
+    /// The committee as a run without further requests uses it: with a panel and a plan.
+    #[must_use]
+    pub fn with_default_verdict(mut self) -> Self {
+        // An empty request contradicts nothing.
+        let _ = self.request_verdict(&VerdictRequest::default());
+        self
+    }
+
+    /// Applies what a user requests for one new run. Afterwards the committee has either a plan and a
+    /// panel or neither, and nothing is left to defaults: the stored run keeps its meaning.
     pub fn request_verdict(&mut self, request: &VerdictRequest) -> Result<(), VerdictConflict> {
-        let VerdictRequest { mode, again, panel_models, repeat } = request;
+        let VerdictRequest { mode, again, panel_models, repeat, moves } = request;
         let is_asked = again.is_some() || !panel_models.is_empty() || repeat.is_some();
         let has_own = self.verdict.is_some() || !self.panel.is_empty();
         let mode = match mode {
@@ -283,10 +303,19 @@ impl Committee {
             }
             _ => {}
         }
+        // A few moves have no tiers that more debates could separate, and no lead to ask about.
+        let moves = moves.unwrap_or_else(|| self.shares(None).iter().sum());
+        let has_tiers = usize::try_from(moves).is_ok_and(|moves| moves >= MIN_MOVES);
+        if !has_tiers && request.mode != Some(VerdictMode::Full) && again.is_none() {
+            plan.again = Vec::new();
+        }
+        plan.forecasts = Some(plan.forecasts.unwrap_or(true) && has_tiers);
+        plan.announcements = plan.asks_forecasts();
+        plan.rounds_again = plan.rounds_again.min(self.rounds);
         plan.repeat = repeat.unwrap_or(plan.repeat);
         self.verdict = Some(plan);
         if self.panel.is_empty() {
-            self.panel = panel();
+            self.panel = self.built_in_panel();
         }
         if !panel_models.is_empty() {
             for (member, model) in self.panel.iter_mut().zip(panel_models.iter().cycle()) {
@@ -294,6 +323,19 @@ impl Committee {
             }
         }
         Ok(())
+    }
+
+    /// The built-in panel. A file without a panel may use its ids for other members.
+    fn built_in_panel(&self) -> Vec<CommitteeMember> {
+        let others = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
+        let taken: BTreeSet<&str> = others.map(|one| one.id.as_str()).collect();
+        let mut members = panel();
+        for member in &mut members {
+            while taken.contains(member.id.as_str()) {
+                member.id.push('_');
+            }
+        }
+        members
     }
 }
 

@@ -7,6 +7,7 @@ fn request(mode: Option<VerdictMode>, again: Option<&[u32]>, models: &[&str]) ->
         again: again.map(<[u32]>::to_vec),
         panel_models: models.iter().map(|model| model.parse().unwrap()).collect(),
         repeat: None,
+        moves: None,
     }
 }
 
@@ -22,7 +23,8 @@ fn a_request_decides_who_scores_and_what_is_debated_again() {
     let full = Some(vec![8, 4, 4]);
     let plain = board();
     use VerdictMode::{Full, Off, Panel};
-    assert_eq!(of(&request(None, None, &[]), &plain), Ok((Off, 0, None)));
+    assert_eq!(of(&request(None, None, &[]), &plain), Ok((Full, 5, full.clone())));
+    assert_eq!(of(&request(Some(Off), None, &[]), &plain), Ok((Off, 0, None)));
     assert_eq!(of(&request(Some(Full), None, &[]), &plain), Ok((Full, 5, full.clone())));
     assert_eq!(of(&request(Some(Panel), None, &[]), &plain), Ok((Panel, 5, Some(Vec::new()))));
     assert_eq!(of(&request(None, Some(&[3]), &[]), &plain), Ok((Full, 5, Some(vec![3]))));
@@ -32,6 +34,48 @@ fn a_request_decides_who_scores_and_what_is_debated_again() {
     let own = Committee { verdict: Some(VerdictPlan::default()), panel: panel(), ..board() };
     assert_eq!(of(&request(None, None, &[]), &own), Ok((Full, 5, full)));
     assert_eq!(of(&request(Some(Off), None, &[]), &own), Ok((Off, 0, None)));
+}
+
+#[test]
+fn a_new_run_has_a_panel_with_forecasts_and_a_stored_run_keeps_what_it_had() {
+    let asks = |committee: &Committee| committee.verdict.as_ref().map(VerdictPlan::asks_forecasts);
+    assert_eq!(asks(&board().with_default_verdict()), Some(true));
+    // Reading decides nothing: only a request for a new run does.
+    let stored: Committee =
+        serde_json::from_str(&crate::canonical_json(&board()).unwrap()).unwrap();
+    assert_eq!((stored.verdict_mode(), asks(&stored)), (VerdictMode::Off, None));
+    let stored: VerdictPlan = serde_json::from_str(r#"{"again": [8, 4, 4]}"#).unwrap();
+    let stored = Committee { verdict: Some(stored), panel: panel(), ..board() };
+    assert_eq!(asks(&stored), Some(false));
+    assert_eq!(asks(&stored.with_default_verdict()), Some(true), "a file without the key");
+    let without = VerdictPlan { forecasts: Some(false), ..VerdictPlan::default() };
+    let without = Committee { verdict: Some(without), ..board() };
+    assert_eq!(asks(&without.with_default_verdict()), Some(false));
+}
+
+#[test]
+fn a_few_moves_are_debated_once_unless_repeats_are_requested() {
+    let of = |mode, again: Option<&[u32]>, moves: u32, rounds: u32| {
+        let mut committee = Committee { rounds, ..board() };
+        let request = VerdictRequest { moves: Some(moves), ..request(mode, again, &[]) };
+        committee.request_verdict(&request).unwrap();
+        let plan = committee.verdict.unwrap();
+        (plan.again.len(), plan.rounds_again, plan.asks_forecasts())
+    };
+    assert_eq!(of(None, None, 6, 10), (3, 4, true));
+    assert_eq!(of(None, None, 5, 2), (0, 2, false));
+    assert_eq!(of(Some(VerdictMode::Full), None, 2, 1), (3, 1, false));
+    assert_eq!(of(None, Some(&[2]), 2, 10), (1, 4, false));
+}
+
+#[test]
+fn the_built_in_panel_leaves_the_ids_of_other_members_alone() {
+    let mut committee = board();
+    committee.decision_makers[0].id = "P2".to_owned();
+    let committee = committee.with_default_verdict();
+    let ids: Vec<&str> = committee.panel.iter().map(|member| member.id.as_str()).collect();
+    assert_eq!(ids, ["P1", "P2_", "P3", "P4", "P5"]);
+    committee.validate().unwrap();
 }
 
 #[test]
@@ -76,8 +120,7 @@ fn a_plan_out_of_range_is_refused() {
 fn a_panel_that_is_not_independent_is_reported() {
     let mut committee = board();
     assert_eq!(committee.panel_warnings(), Vec::<&str>::new());
-    committee.verdict = Some(VerdictPlan::default());
-    assert_eq!(committee.panel_warnings().len(), 2);
+    assert_eq!(board().with_default_verdict().panel_warnings().len(), 2);
     committee.request_verdict(&request(None, None, &["a/one", "b/two", "c/three"])).unwrap();
     assert_eq!(committee.panel_warnings(), Vec::<&str>::new());
     committee.critic.model = Some("b/two".parse().unwrap());

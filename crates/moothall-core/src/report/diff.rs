@@ -98,6 +98,10 @@ pub struct MovePlace {
     pub recommended: bool,
     /// The sum of its scores.
     pub total: Option<u32>,
+    /// Its tier (`lead`, `middle` or `behind`) if a panel judged it. Then the rank means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub tier: Option<String>,
 }
 
 /// A score in both consultations.
@@ -204,7 +208,9 @@ fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize
         let (change, scores) = match (&was, &is) {
             (Some(was), Some(is)) => {
                 let scores = scores(&was.1, &is.1);
-                let same = |place: &MovePlace| (place.rank, place.recommended, place.total);
+                let same = |place: &MovePlace| {
+                    (place.rank, place.recommended, place.total, place.tier.clone())
+                };
                 if scores.is_empty() && same(&was.0) == same(&is.0) {
                     unchanged += 1;
                     continue;
@@ -269,7 +275,10 @@ fn move_place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
     let scores = cards.flat_map(|(who, card)| {
         card.scores.iter().map(move |(metric, score)| ((who.clone(), metric.clone()), *score))
     });
+    let verdict = ranked.and_then(|ranked| ranked.verdict.as_ref());
+    let tier = verdict.and_then(|verdict| verdict.estimate(&of.move_id)?.tier);
     let place = MovePlace {
+        tier: tier.map(|tier| tier.text().to_owned()),
         move_id: of.move_id.clone(),
         title: of.proposal.title.clone(),
         rank: found.and_then(|found| found.rank),

@@ -140,6 +140,18 @@ impl<'a> VerdictSummary<'a> {
         estimates.into_iter().map(|one| self.row(one)).collect()
     }
 
+    /// What the panel says about a move or doing nothing: `tier lead, 80 of 120 (62 to 97)
+    /// from the panel`.
+    pub fn move_line(&self, move_id: &str) -> Option<String> {
+        let row = self.row(self.verdict.estimate(move_id)?);
+        let tier = row.tier.map(|tier| format!("tier {}", tier.text()));
+        let tier = tier.unwrap_or_else(|| "no tier".to_owned());
+        let interval =
+            row.interval.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+        let top = self.verdict.record.top_score;
+        Some(format!("{tier}, {} of {top}{interval} from the panel", row.score))
+    }
+
     fn row(&self, one: &MoveEstimate) -> VerdictRow {
         let found = self.view.find_move(&one.move_id);
         let title = match one.kind {

@@ -138,6 +138,18 @@ impl ControlReport {
     }
 }
 
+/// The panel's mean score of each control, in tenths of a point. A control without cards has none.
+pub fn control_scores(table: &CardTable, controls: &[ControlCase]) -> BTreeMap<String, i32> {
+    let panel = PanelScores::of(table);
+    let centre = mean(panel.leniency.iter().filter_map(|mean| *mean));
+    let score = |control: &ControlCase| {
+        let points = panel.points(control, &control.cards).ok()?;
+        let points = panel.panel_mean(&points)? + centre?;
+        Some((control.id.clone(), (points * 10.0).round() as i32))
+    };
+    controls.iter().filter_map(score).collect()
+}
+
 impl ControlKind {
     /// The control as users see it: `weakened copy of m2`.
     pub fn text(&self) -> String {

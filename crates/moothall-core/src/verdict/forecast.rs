@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use super::announcement::TierOutcome;
+use super::tiers::VerdictTier;
 use crate::evidence::{CalendarDay, Fact, FactId, FactSheet, FactUnit, FilingSource, FiscalPeriod};
 
 /// Limit on questions.
@@ -205,8 +207,8 @@ pub struct ResolvedForecast {
     pub model: String,
     /// In thousandths.
     pub chance: u32,
-    /// How often the same was true in past years, in thousandths.
-    pub past_frequency: u32,
+    /// How often the same was true in past years, in thousandths; `None` if that is not known.
+    pub past_frequency: Option<u32>,
     /// Whether it happened.
     pub happened: bool,
     /// Whether the model may have known the answer.
@@ -229,7 +231,7 @@ pub struct ForecastScore {
     /// Mean squared error of the chances, from 0 to 1.
     pub brier: f64,
     /// Compared with stating the past frequency: 1 is perfect, 0 no better, negative worse. `None`
-    /// if the past frequency makes no error.
+    /// if the past frequency makes no error or is not known.
     pub skill_over_past: Option<f64>,
     /// Compared with always stating one half.
     pub skill_over_even: Option<f64>,
@@ -260,7 +262,7 @@ impl ForecastScore {
     pub fn of<'a>(forecasts: impl IntoIterator<Item = &'a ResolvedForecast>) -> Option<Self> {
         let mut count = 0_u32;
         let mut questions = std::collections::BTreeSet::new();
-        let (mut stated, mut past, mut even) = (0.0, 0.0, 0.0);
+        let (mut stated, mut past, mut even) = (0.0, Some(0.0), 0.0);
         let mut calibration = CalibrationTable::default();
         for one in forecasts {
             let happened = f64::from(u8::from(one.happened));
@@ -271,7 +273,7 @@ impl ForecastScore {
             count += 1;
             questions.insert(&one.question);
             stated += error(one.chance);
-            past += error(one.past_frequency);
+            past = past.zip(one.past_frequency).map(|(past, chance)| past + error(chance));
             even += error(500);
             let bin = BIN_ENDS.partition_point(|end| *end <= one.chance);
             if let Some(bin) = calibration.bins.get_mut(bin) {
@@ -289,7 +291,7 @@ impl ForecastScore {
             forecasts: count,
             questions: u32::try_from(questions.len()).unwrap_or(u32::MAX),
             brier: stated / f64::from(count),
-            skill_over_past: skill(past),
+            skill_over_past: past.and_then(skill),
             skill_over_even: skill(even),
             calibration,
         })
@@ -312,6 +314,13 @@ pub struct ForecastReport {
     pub by_member: BTreeMap<String, ForecastScore>,
     /// Headline forecasts by model.
     pub by_model: BTreeMap<String, ForecastScore>,
+    /// Forecasts of announcements that no model can have known. They are rare, so stating low chances
+    /// is easy: they are not part of the headline.
+    pub announcements: Option<ForecastScore>,
+    /// Forecasts of announcements that a model may have known.
+    pub announcements_possibly_known: Option<ForecastScore>,
+    /// What became of the moves of each tier.
+    pub by_tier: BTreeMap<VerdictTier, TierOutcome>,
 }
 
 impl ForecastReport {
@@ -333,6 +342,27 @@ impl ForecastReport {
             possibly_known: ForecastScore::of(forecasts.iter().filter(|one| one.is_possibly_known)),
             by_member: by(|one| &one.member),
             by_model: by(|one| &one.model),
+            announcements: None,
+            announcements_possibly_known: None,
+            by_tier: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what is known about the moves themselves.
+    #[must_use]
+    pub fn with_moves(
+        self,
+        announcements: &[ResolvedForecast],
+        by_tier: BTreeMap<VerdictTier, TierOutcome>,
+    ) -> Self {
+        let score = |is_known: bool| {
+            ForecastScore::of(announcements.iter().filter(|one| one.is_possibly_known == is_known))
+        };
+        Self {
+            announcements: score(false),
+            announcements_possibly_known: score(true),
+            by_tier,
+            ..self
         }
     }
 }

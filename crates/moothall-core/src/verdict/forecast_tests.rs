@@ -35,7 +35,7 @@ fn forecast(question: &str, chance: u32, past_frequency: u32, happened: bool) ->
         member: "P1".to_owned(),
         model: "a/model".to_owned(),
         chance,
-        past_frequency,
+        past_frequency: Some(past_frequency),
         happened,
         is_possibly_known: false,
     }
@@ -110,7 +110,7 @@ fn sixty_forecasts_on_recorded_filings_are_resolved_and_scored() {
     assert!(!found.is_too_small());
     // Who states the past frequency has no skill beyond it.
     for one in &mut resolved {
-        one.chance = one.past_frequency;
+        one.chance = one.past_frequency.unwrap();
     }
     let base = ForecastScore::of(&resolved).unwrap();
     assert!(base.skill_over_past.unwrap().abs() < 0.001, "{base:?}");
@@ -156,4 +156,20 @@ fn what_a_model_may_have_known_is_kept_out_of_the_headline() {
     assert_eq!(found.possibly_known.unwrap().forecasts, 30);
     assert_eq!(found.by_member["P1"].forecasts, 10);
     assert_eq!(found.by_model["a/model"].forecasts, 10);
+}
+
+#[test]
+fn announcements_are_scored_apart_and_have_no_past_frequency() {
+    let figures = [forecast("q1", 900, 500, true)];
+    let announced = [
+        ResolvedForecast { past_frequency: None, ..forecast("q2", 100, 0, false) },
+        ResolvedForecast { past_frequency: None, ..forecast("q3", 200, 0, true) },
+        ResolvedForecast { is_possibly_known: true, ..forecast("q4", 0, 0, true) },
+    ];
+    let found = ForecastReport::of(&figures).with_moves(&announced, BTreeMap::new());
+    assert_eq!(found.headline.unwrap().forecasts, 1);
+    let score = found.announcements.unwrap();
+    assert_eq!((score.forecasts, score.skill_over_past), (2, None));
+    assert!((score.brier - (0.01 + 0.64) / 2.0).abs() < 1e-6, "{score:?}");
+    assert_eq!(found.announcements_possibly_known.unwrap().forecasts, 1);
 }

@@ -1,5 +1,7 @@
 //! The view of a consultation.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::debates::{ClaimCheckView, MoveView, RoundView, TurnView};
@@ -67,6 +69,9 @@ pub struct VerdictView {
     /// How well repeated verdicts agree, if everything was repeated.
     #[serde(default)]
     pub stability: Option<StabilityReport>,
+    /// The panel's mean score of each planted control, by its id, in tenths of a point.
+    #[serde(default)]
+    pub control_scores: BTreeMap<String, i32>,
     /// Tiers, intervals and controls.
     pub tiers: TierList,
 }
@@ -245,13 +250,22 @@ impl ConsultView {
                 self.one(move_id).last_turn = Some(turn);
             }
             RunEventBody::SandboxScored { move_id, .. } => self.one(move_id).scored(body),
-            RunEventBody::VerdictUpdated { stage, again, headline, warning, stability, tiers } => {
+            RunEventBody::VerdictUpdated {
+                stage,
+                again,
+                headline,
+                warning,
+                stability,
+                control_scores,
+                tiers,
+            } => {
                 self.verdict = Some(VerdictView {
                     stage: *stage,
                     again: again.clone(),
                     headline: headline.clone(),
                     warning: warning.clone(),
                     stability: *stability,
+                    control_scores: control_scores.clone(),
                     tiers: (**tiers).clone(),
                 });
             }

@@ -93,8 +93,16 @@ fn the_event_of_a_verdict_keeps_its_serialized_form() {
     let again = vec!["m5".to_owned()];
     let tiers = Box::new(verdict().tiers);
     let (headline, warning) = (tiers.headline.text(), tiers.controls.warning());
-    let body =
-        RunEventBody::VerdictUpdated { stage: 2, again, headline, warning, stability: None, tiers };
+    let control_scores = verdict().record.control_scores();
+    let body = RunEventBody::VerdictUpdated {
+        stage: 2,
+        again,
+        headline,
+        warning,
+        stability: None,
+        control_scores,
+        tiers,
+    };
     let event = RunEvent::of_run(body);
     round_trip(&event);
     assert_eq!(event.key, "verdict-2:verdict_updated");
@@ -109,8 +117,11 @@ fn committees_with_a_panel_keep_their_serialized_form() {
     round_trip(&committee);
     let Committee { verdict, .. } = &committee;
     assert_json_snapshot!((verdict, DebateScoring::DefendersAndPanel, DebateScoring::Panel));
+    // A stored plan without the key was made without forecasts.
     let plan: VerdictPlan = serde_json::from_str("{}").unwrap();
-    assert_eq!(Some(plan), committee.verdict);
+    assert!(!plan.asks_forecasts());
+    let resolved = VerdictPlan { forecasts: Some(true), announcements: true, ..plan };
+    assert_eq!(Some(resolved), committee.verdict);
     assert_eq!(committee.panel, panel());
     let stored = serde_json::to_value(board()).unwrap();
     assert!(stored.get("panel").is_none() && stored.get("verdict").is_none());

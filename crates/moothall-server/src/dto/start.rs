@@ -49,7 +49,7 @@ pub struct StartConsultRequest {
     /// A committee as TOML, in the format of `moothall committee show`, instead of `committee`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub committee_file: Option<String>,
-    /// How moves are judged (default: as the committee says; the built-in one has no panel).
+    /// How moves are judged (default: `full`; with fewer than six moves, `panel`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictMode>,
     /// Models of the blind panel, dealt to its members in turn.

@@ -9,10 +9,14 @@ const RECORD_EXAMPLES: &str = "\
 The filings are gathered again. A question is answered by the first value that was filed for its
 period; later corrections do not change the answer. Questions without a filing stay open.
 
+Whether the company announced a move of the lead is answered after a year: by your note, or if the
+company has filed no 8-K in that year.
+
 Examples:
   moothall outcome record 019a85c0-2f6e
   moothall outcome record 019a85c0-2f6e --offline ./recording
-  moothall outcome record 019a85c0-2f6e --move m7 --taken 2027-02-14";
+  moothall outcome record 019a85c0-2f6e --move m7 --taken 2027-02-14
+  moothall outcome record 019a85c0-2f6e --move m2 --not-taken";
 
 const SCORE_EXAMPLES: &str = "\
 Examples:
@@ -35,12 +39,15 @@ pub(crate) struct OutcomeRecordArgs {
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) evidence: EvidenceFlags,
-    /// Note that the company took this move; requires --taken
-    #[arg(long = "move", value_name = "MOVE", requires = "taken")]
+    /// Note what became of this move; requires --taken or --not-taken
+    #[arg(long = "move", value_name = "MOVE", requires = "note")]
     pub(crate) move_id: Option<String>,
     /// The day on which the company announced the move
-    #[arg(long, value_name = "DAY", requires = "move_id", value_parser = super::consult::parse_day)]
+    #[arg(long, value_name = "DAY", group = "note", requires = "move_id", value_parser = super::consult::parse_day)]
     pub(crate) taken: Option<CalendarDay>,
+    /// Note that the company has not announced the move until today
+    #[arg(long, group = "note", requires = "move_id")]
+    pub(crate) not_taken: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -20,7 +20,7 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup {
         heading: "Consult",
         common: &["consult", "report", "moves", "fork", "committee"],
-        rare: &["prompts", "approve", "diff", "eval", "outcome"],
+        rare: &["prompts", "approve", "diff", "eval", "outcome", "panel"],
     },
     CommandGroup { heading: "Programs", common: &["run", "exec", "ask"], rare: &[] },
     CommandGroup {

@@ -107,7 +107,12 @@ fn print_result(
         return Ok(CliExit::Fine);
     }
     for MoveApproval { move_id, .. } in approvals {
-        let rank_note = rank(move_id).map_or_else(String::new, |rank| format!(" with rank {rank}"));
+        let verdict = VerdictSummary::of(&after.view);
+        let rank_note = match (verdict.and_then(|one| one.move_line(move_id)), rank(move_id)) {
+            (Some(line), _) => format!(": {line}"),
+            (None, Some(rank)) => format!(" with rank {rank}"),
+            (None, None) => String::new(),
+        };
         terminal::print(&format!("approved {}{rank_note}\n", display::line(move_id)))?;
         for mark in found(move_id).map(|found| marks(&after.view, found)).unwrap_or_default() {
             terminal::note(&format!("{YELLOW}still marked: {mark}{YELLOW:#}\n"));
@@ -138,7 +143,7 @@ fn ensure_verdict_approvable(
     let ranked = ranking(consultation, id)?;
     ranked.check_verdict_needs_approval(&record.approvals).map_err(|why| match why {
         VerdictRefusal::NoVerdict => CliError::usage(format!("run {id} has no verdict of a panel"))
-            .with_hint("start runs with `moothall consult TICKER --verdict full`"),
+            .with_hint("start runs without `--verdict off`"),
         VerdictRefusal::Approved(before) => {
             let by = display::line(&before.by);
             CliError::usage(format!("the verdict of run {id} was already approved by {by}"))

@@ -3,6 +3,7 @@
 mod committee_file;
 mod committee_folder;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use moothall_core::consult::{Committee, board};
@@ -11,16 +12,17 @@ use serde_json::json;
 
 pub(crate) use self::committee_file::render;
 pub(crate) use self::committee_folder::COMMITTEE_FILE;
-use crate::args::CommitteeCommand;
-use crate::config::ConfigProblem;
+use super::{panel, runtime};
+use crate::args::{CommitteeCommand, GlobalArgs};
+use crate::config::{self, ConfigProblem};
 use crate::display;
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, DIM};
 
-pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<CliExit> {
+pub(crate) fn run(global: &GlobalArgs, command: &CommitteeCommand) -> anyhow::Result<CliExit> {
     match command {
         CommitteeCommand::Show { committee, json } => {
-            let committee = find(committee.as_deref())?;
+            let committee = find(committee.as_deref())?.with_default_verdict();
             if *json {
                 terminal::print(&format!("{:#}\n", serde_json::to_value(&committee)?))?;
             } else {
@@ -29,7 +31,7 @@ pub(crate) fn run(command: &CommitteeCommand) -> anyhow::Result<CliExit> {
             }
             Ok(CliExit::Fine)
         }
-        CommitteeCommand::Check { file, json } => check(file, *json),
+        CommitteeCommand::Check { file, json } => check(global, file, *json),
         CommitteeCommand::New { file } => new(file),
     }
 }
@@ -66,7 +68,7 @@ pub(crate) fn in_text(name: &str, text: &str) -> Result<Committee, CliError> {
     })
 }
 
-pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
+pub(crate) fn check(global: &GlobalArgs, path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     let committee = match committee_file::read(path)? {
         Ok(committee) => committee,
         Err(problems) => {
@@ -82,8 +84,12 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
             return Err(error(last).into());
         }
     };
+    let committee = committee.with_default_verdict();
     let moves: u32 = committee.shares(None).iter().sum();
+    let weak = weak_judges(global, &committee);
     if as_json {
+        let warnings = committee.panel_warnings().into_iter().map(str::to_owned);
+        let warnings: Vec<String> = warnings.chain(weak).collect();
         let report = json!({
             "usable": true,
             "name": committee.name,
@@ -92,7 +98,7 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
             "top_score": committee.top_score(),
             "texts": committee.own_files(),
             "panel_members": committee.panel.len(),
-            "warnings": committee.panel_warnings(),
+            "warnings": warnings,
         });
         terminal::print(&format!("{report:#}\n"))?;
         return Ok(CliExit::Fine);
@@ -106,13 +112,15 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
         committee.rounds,
         committee.top_score(),
     ))?;
-    if !committee.panel.is_empty() {
-        let members = display::counted(committee.panel.len(), "panel member");
-        terminal::print(&format!("blind panel: {members}\n"))?;
-    }
+    let members = display::counted(committee.panel.len(), "panel member");
+    terminal::print(&format!("blind panel: {members}\n"))?;
     for warning in committee.panel_warnings() {
         let hint = "use three or more models for the panel that no debate uses";
         terminal::show_warning(&ConfigProblem::new(warning.to_owned()).with_hint(hint.to_owned()));
+    }
+    for warning in weak {
+        let hint = "compare models with `moothall panel`, or measure them with `moothall eval`";
+        terminal::show_warning(&ConfigProblem::new(warning).with_hint(hint.to_owned()));
     }
     for file in committee.own_files() {
         terminal::print(&format!("own text: {file}\n"))?;
@@ -120,8 +128,22 @@ pub(crate) fn check(path: &Path, as_json: bool) -> anyhow::Result<CliExit> {
     Ok(CliExit::Fine)
 }
 
+/// Models of the panel that caught few of the controls in stored runs. A file is checked without a
+/// usable store, too.
+fn weak_judges(global: &GlobalArgs, committee: &Committee) -> Vec<String> {
+    let Ok(loaded) = config::load(global.config.as_deref(), toml::Table::new()) else {
+        return Vec::new();
+    };
+    let records = runtime().map(|runtime| runtime.block_on(panel::stored_records(&loaded)));
+    let Ok(Ok(records)) = records else { return Vec::new() };
+    let models = committee.panel.iter().filter_map(|member| member.model.as_ref());
+    let models: BTreeSet<String> = models.map(|models| models.first().to_string()).collect();
+    let weak = records.iter().filter(|one| models.contains(&one.model) && one.is_weak());
+    weak.map(|one| format!("`{}` is a weak judge: {}", one.model, one.text())).collect()
+}
+
 fn new(path: &Path) -> anyhow::Result<CliExit> {
-    let text = render(&board());
+    let text = render(&board().with_default_verdict());
     let written = fs_err::OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = written.map_err(|error| {
         let refused = CliError::usage("cannot write the committee file").with_source(error);

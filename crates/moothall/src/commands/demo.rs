@@ -125,10 +125,11 @@ struct ConsultSize {
     pace: Option<&'static str>,
 }
 
-const SMALL: ConsultSize = ConsultSize { moves: "5", rounds: "3", pace: None };
+/// With fewer than six moves there would be no tiers.
+const SMALL: ConsultSize = ConsultSize { moves: "6", rounds: "2", pace: None };
 /// Without questions, on a terminal: long enough to be seen.
 const BRIEF: ConsultSize = ConsultSize { pace: Some("0.1"), ..SMALL };
-const FULL: ConsultSize = ConsultSize { moves: "10", rounds: "4", pace: Some("0.8") };
+const FULL: ConsultSize = ConsultSize { moves: "10", rounds: "4", pace: Some("0.5") };
 
 impl<'a> DemoTour<'a> {
     fn start(
@@ -200,7 +201,7 @@ impl<'a> DemoTour<'a> {
     async fn consult(&mut self) -> Result<String, StepStop> {
         let arguments = consult_arguments(self.size);
         self.expect(0, StepScope::Tour, &arguments).await?;
-        Ok("a ranking with scores, and a memo in memo.md".to_owned())
+        Ok("a verdict in tiers, and a memo in memo.md".to_owned())
     }
 
     async fn show_memo(&mut self) -> Result<String, StepStop> {

@@ -152,6 +152,9 @@ fn of_move(one: &MoveDiff) -> String {
         let rank = place.as_ref().and_then(|place| place.rank);
         rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string())
     };
+    let tier = |place: &Option<MovePlace>| {
+        place.as_ref().and_then(|place| place.tier.clone()).unwrap_or_else(|| "-".to_owned())
+    };
     let total = |place: &Option<MovePlace>| {
         let total = place.as_ref().and_then(|place| place.total);
         total.map_or_else(|| "-".to_owned(), |total| total.to_string())
@@ -162,7 +165,12 @@ fn of_move(one: &MoveDiff) -> String {
         _ if before == after => after,
         _ => format!("{before} → {after}"),
     };
-    let ranks = both((rank(&one.before), rank(&one.after)));
+    // Ranks order moves of a tier, which means nothing.
+    let has_tier = [&one.before, &one.after].into_iter().flatten().any(|one| one.tier.is_some());
+    let place = match has_tier {
+        true => format!("tier {}", both((tier(&one.before), tier(&one.after)))),
+        false => format!("rank {}", both((rank(&one.before), rank(&one.after)))),
+    };
     let totals = both((total(&one.before), total(&one.after)));
     let title = one.after.as_ref().or(one.before.as_ref()).map_or("", |place| &place.title);
     let recommended = |place: &Option<MovePlace>| place.as_ref().is_some_and(|one| one.recommended);
@@ -172,7 +180,7 @@ fn of_move(one: &MoveDiff) -> String {
         _ => "",
     };
     let mut text = format!(
-        "  {} {ids}  rank {ranks}  score {totals}  {}{note}\n",
+        "  {} {ids}  {place}  score {totals}  {}{note}\n",
         sign(one.change),
         display::cut(title, 60)
     );

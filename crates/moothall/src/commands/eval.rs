@@ -208,12 +208,14 @@ impl EvalRequest {
             again: self.again.clone(),
             panel_models: self.panel.clone(),
             repeat: None,
+            moves: None,
         };
         committee
             .request_verdict(&verdict)
             .map_err(|conflict| CliError::usage(conflict.to_string()))?;
         if let Some(plan) = &mut committee.verdict {
-            plan.rounds_again = plan.rounds_again.min(self.rounds);
+            // The companies of a set have no later filings.
+            plan.forecasts = Some(false);
             let none = NoiseAllowances {
                 shared_error: 0,
                 single_model: 0,

@@ -9,7 +9,8 @@ use moothall_core::consult::{ForecastRecord, GatherRequest, PanelVerdict};
 use moothall_core::evidence::CalendarDay;
 use moothall_core::model::ModelName;
 use moothall_core::verdict::{
-    ForecastOutcome, ForecastReport, ResolvedForecast, is_possibly_known, resolve_question,
+    AnnouncementOutcome, ForecastOutcome, ForecastReport, MemberForecast, MoveNote,
+    ResolvedForecast, count_tiers, is_possibly_known, resolve_announcement, resolve_question,
 };
 use moothall_core::{Conclusion, RunId};
 use moothall_models::Catalog;
@@ -34,6 +35,32 @@ struct OutcomeFile {
     outcomes: Vec<ForecastOutcome>,
     /// Moves that the company took, with the day.
     taken: BTreeMap<String, CalendarDay>,
+    /// Moves that the company had not taken on this day.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    not_taken: BTreeMap<String, CalendarDay>,
+    /// Answers to questions about announcements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    announcements: Vec<AnnouncementOutcome>,
+}
+
+impl OutcomeFile {
+    /// What a person noted about each move.
+    fn notes(&self) -> BTreeMap<String, MoveNote> {
+        let not_taken = self.not_taken.iter();
+        let not_taken = not_taken.map(|(id, day)| (id.clone(), MoveNote::NotTaken(*day)));
+        let taken = self.taken.iter().map(|(id, day)| (id.clone(), MoveNote::Taken(*day)));
+        not_taken.chain(taken).collect()
+    }
+
+    /// Notes what became of a move. The last note counts.
+    fn note(&mut self, move_id: &str, note: MoveNote) {
+        self.taken.remove(move_id);
+        self.not_taken.remove(move_id);
+        match note {
+            MoveNote::Taken(day) => self.taken.insert(move_id.to_owned(), day),
+            MoveNote::NotTaken(day) => self.not_taken.insert(move_id.to_owned(), day),
+        };
+    }
 }
 
 pub(crate) fn run(global: &GlobalArgs, command: &OutcomeCommand) -> anyhow::Result<CliExit> {
@@ -53,17 +80,29 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
     let verdict = verdict_of(&row)?;
     let path = outcome_path(loaded, &row.run_id);
     let mut file = read_file(&path)?.unwrap_or_default();
-    if let (Some(move_id), Some(day)) = (&args.move_id, args.taken) {
+    let note = match args.taken {
+        Some(day) => Some(MoveNote::Taken(day)),
+        None => args.not_taken.then(|| MoveNote::NotTaken(today())),
+    };
+    if let (Some(move_id), Some(note)) = (&args.move_id, note) {
         if verdict.estimate(move_id).is_none() {
             return Err(CliError::usage(format!("the run has no move `{move_id}`"))
                 .with_hint(format!("`moothall moves {}` lists the moves", args.run))
                 .into());
         }
-        file.taken.insert(move_id.clone(), day);
+        file.note(move_id, note);
         write_file(&path, &file)?;
-        terminal::print(&match args.json {
-            true => format!("{:#}\n", json!({ "run_id": row.run_id, "taken": file.taken })),
-            false => format!("{move_id} was taken on {day}\n"),
+        terminal::print(&match (args.json, note) {
+            (true, _) => {
+                let report = json!({
+                    "run_id": row.run_id,
+                    "taken": file.taken,
+                    "not_taken": file.not_taken,
+                });
+                format!("{report:#}\n")
+            }
+            (false, MoveNote::Taken(day)) => format!("{move_id} was taken on {day}\n"),
+            (false, MoveNote::NotTaken(day)) => format!("{move_id} was not taken until {day}\n"),
         })?;
         return Ok(CliExit::Fine);
     }
@@ -79,19 +118,31 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
     let offline = args.evidence.offline.as_deref().or(spec.settings.offline.as_deref());
     let sources = EvidenceSources::open(loaded, offline, &request.ticker, context.limiter.clone())?;
     let evidence = sources.gather(&request).await?;
-    let sheet = evidence.sheet.ok_or_else(|| CliError::failed("there are no filed facts"))?;
-    let resolve = |question| resolve_question(question, &sheet, forecasts.asked);
+    let sheet = evidence.sheet.as_ref();
+    let sheet = sheet.ok_or_else(|| CliError::failed("there are no filed facts"))?;
+    let resolve = |question| resolve_question(question, sheet, forecasts.asked);
     for outcome in forecasts.questions.iter().filter_map(resolve) {
         // The first answer stays.
         if file.outcomes.iter().all(|known| known.question != outcome.question) {
             file.outcomes.push(outcome);
         }
     }
+    let notes = file.notes();
+    for question in &forecasts.announcements {
+        let note = notes.get(&question.move_id).copied();
+        let events = &evidence.events;
+        let found = resolve_announcement(question, forecasts.asked, sheet.as_of, note, events);
+        // A person may correct a note, and its answer with it.
+        file.announcements.retain(|known| known.question != question.id);
+        file.announcements.extend(found);
+    }
     write_file(&path, &file)?;
     terminal::print(&match args.json {
         true => {
             let open = forecasts.questions.len() - file.outcomes.len();
             let report = json!({
+                "announcements": forecasts.announcements,
+                "announced": file.announcements,
                 "run_id": row.run_id,
                 "as_of": sheet.as_of,
                 "questions": forecasts.questions,
@@ -100,7 +151,10 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
             });
             format!("{report:#}\n")
         }
-        false => outcome_text::questions(&forecasts, &file.outcomes),
+        false => {
+            let figures = outcome_text::questions(&forecasts, &file.outcomes);
+            figures + &outcome_text::announcements(&forecasts, &file.announcements, sheet.as_of)
+        }
     })?;
     Ok(CliExit::Fine)
 }
@@ -122,17 +176,21 @@ async fn score(context: &CommandContext, args: &OutcomeScoreArgs) -> anyhow::Res
             }
         }
     }
-    let mut resolved = Vec::new();
+    let (mut resolved, mut announced) = (Vec::new(), Vec::new());
+    let mut by_tier = BTreeMap::new();
     for row in &rows {
         let Some(file) = read_file(&outcome_path(loaded, &row.run_id))? else { continue };
         let verdict = verdict_of(row)?;
-        let forecasts = forecasts_of(row, &verdict)?;
-        resolved.extend(resolved_forecasts(&context.catalog, row, &verdict, &forecasts, &file));
+        count_tiers(&mut by_tier, &verdict.tiers, &file.notes());
+        let Some(forecasts) = &verdict.forecasts else { continue };
+        let scored = ScoredRun { catalog: &context.catalog, row, verdict: &verdict, forecasts };
+        resolved.extend(scored.figures(&file));
+        announced.extend(scored.announcements(&file));
     }
-    if resolved.is_empty() {
+    if resolved.is_empty() && announced.is_empty() {
         return Err(nothing_recorded().into());
     }
-    let report = ForecastReport::of(&resolved);
+    let report = ForecastReport::of(&resolved).with_moves(&announced, by_tier);
     terminal::print(&match args.json {
         true => format!("{:#}\n", json!({ "runs": rows.len(), "report": report })),
         false => outcome_text::score(&report, rows.len()),
@@ -141,9 +199,8 @@ async fn score(context: &CommandContext, args: &OutcomeScoreArgs) -> anyhow::Res
 }
 
 fn nothing_recorded() -> CliError {
-    CliError::usage("no forecast has an outcome yet").with_hint(
-        "set `forecasts = true` in `[verdict]` of a committee file, and later run `moothall outcome record RUN`",
-    )
+    CliError::usage("no forecast has an outcome yet")
+        .with_hint("run `moothall outcome record RUN` after the company's next annual report")
 }
 
 fn verdict_of(row: &RunRow) -> Result<PanelVerdict, CliError> {
@@ -154,42 +211,73 @@ fn verdict_of(row: &RunRow) -> Result<PanelVerdict, CliError> {
     };
     verdict.ok_or_else(|| {
         CliError::usage(format!("run {} has no verdict of a panel", row.run_id))
-            .with_hint("use `moothall consult --verdict full`")
+            .with_hint("start runs without `--verdict off`")
     })
 }
 
 fn forecasts_of(row: &RunRow, verdict: &PanelVerdict) -> Result<ForecastRecord, CliError> {
     verdict.forecasts.as_deref().cloned().ok_or_else(|| {
-        CliError::usage(format!("run {} has no forecasts", row.run_id))
-            .with_hint("set `forecasts = true` in `[verdict]` of a committee file")
+        CliError::usage(format!("run {} has no forecasts", row.run_id)).with_hint(
+            "runs with a panel and at least six moves about a company that files have forecasts",
+        )
     })
 }
 
-/// Stated chances whose questions have an answer.
-fn resolved_forecasts(
-    catalog: &Catalog,
-    row: &RunRow,
-    verdict: &PanelVerdict,
-    forecasts: &ForecastRecord,
-    file: &OutcomeFile,
-) -> Vec<ResolvedForecast> {
-    let stated = forecasts.forecasts.iter().filter_map(|stated| {
-        let question = forecasts.questions.iter().find(|one| one.id == stated.question)?;
-        let outcome = file.outcomes.iter().find(|one| one.question == stated.question)?;
-        let judge = verdict.record.judges.iter().find(|judge| judge.id == stated.member)?;
+/// A run whose forecasts are scored.
+struct ScoredRun<'a> {
+    catalog: &'a Catalog,
+    row: &'a RunRow,
+    verdict: &'a PanelVerdict,
+    forecasts: &'a ForecastRecord,
+}
+
+impl ScoredRun<'_> {
+    /// Stated chances about figures whose questions have an answer.
+    fn figures(&self, file: &OutcomeFile) -> Vec<ResolvedForecast> {
+        let stated = self.forecasts.forecasts.iter().filter_map(|stated| {
+            let question = self.forecasts.questions.iter().find(|one| one.id == stated.question)?;
+            let outcome = file.outcomes.iter().find(|one| one.question == stated.question)?;
+            let past = Some(question.past_frequency);
+            self.resolved(stated, outcome.happened, past, question.period_end)
+        });
+        stated.collect()
+    }
+
+    /// Stated chances about announcements whose questions have an answer.
+    fn announcements(&self, file: &OutcomeFile) -> Vec<ResolvedForecast> {
+        let stated = self.forecasts.forecasts.iter().filter_map(|stated| {
+            let outcome = file.announcements.iter().find(|one| one.question == stated.question)?;
+            // A model that learned anything after the question may know the answer.
+            self.resolved(stated, outcome.happened, None, self.forecasts.asked)
+        });
+        stated.collect()
+    }
+
+    fn resolved(
+        &self,
+        stated: &MemberForecast,
+        happened: bool,
+        past_frequency: Option<u32>,
+        period_end: CalendarDay,
+    ) -> Option<ResolvedForecast> {
+        let judge = self.verdict.record.judges.iter().find(|judge| judge.id == stated.member)?;
         let model: Option<ModelName> = judge.model.parse().ok();
-        let known = model.and_then(|model| catalog.knowledge_until(&model));
+        let known = model.and_then(|model| self.catalog.knowledge_until(&model));
         Some(ResolvedForecast {
-            question: format!("{}/{}", row.run_id, question.id),
+            question: format!("{}/{}", self.row.run_id, stated.question),
             member: stated.member.clone(),
             model: judge.model.clone(),
             chance: stated.chance,
-            past_frequency: question.past_frequency,
-            happened: outcome.happened,
-            is_possibly_known: is_possibly_known(question.period_end, known),
+            past_frequency,
+            happened,
+            is_possibly_known: is_possibly_known(period_end, known),
         })
-    });
-    stated.collect()
+    }
+}
+
+fn today() -> CalendarDay {
+    let seconds = moothall_store::now_ms() / 1000;
+    CalendarDay::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
 fn outcome_folder(loaded: &LoadedConfig) -> PathBuf {

@@ -8,12 +8,12 @@ use moothall_core::{BuiltInText, Sha256Hex, TextKind, built_in_texts};
 use serde_json::{Value, json};
 
 use super::committee;
-use crate::args::PromptsCommand;
+use crate::args::{GlobalArgs, PromptsCommand};
 use crate::display;
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM};
 
-pub(crate) fn run(command: &PromptsCommand) -> anyhow::Result<CliExit> {
+pub(crate) fn run(global: &GlobalArgs, command: &PromptsCommand) -> anyhow::Result<CliExit> {
     match command {
         PromptsCommand::List { json: true } => {
             let texts: Vec<Value> = built_in_texts().iter().map(text_json).collect();
@@ -22,7 +22,7 @@ pub(crate) fn run(command: &PromptsCommand) -> anyhow::Result<CliExit> {
         PromptsCommand::List { json: false } => terminal::print(&list())?,
         PromptsCommand::Show { name } => terminal::print(find(name)?.text)?,
         PromptsCommand::Export { dir } => export(dir)?,
-        PromptsCommand::Check { dir, json } => return committee::check(dir, *json),
+        PromptsCommand::Check { dir, json } => return committee::check(global, dir, *json),
     }
     Ok(CliExit::Fine)
 }
@@ -87,7 +87,8 @@ fn export(folder: &Path) -> Result<(), CliError> {
     for kind in TextKind::ALL {
         fs_err::create_dir(folder.join(kind.folder())).map_err(unwritable)?;
     }
-    let committee = (committee::COMMITTEE_FILE.to_owned(), committee::render(&board()));
+    let committee =
+        (committee::COMMITTEE_FILE.to_owned(), committee::render(&board().with_default_verdict()));
     let texts = built_in_texts().into_iter().map(|one| (one.file(), one.text.to_owned()));
     let files: Vec<(String, String)> = texts.chain([committee]).collect();
     for (name, text) in &files {

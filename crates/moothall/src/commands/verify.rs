@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use moothall_core::consult::{
-    ConsultInput, ForkParent, MoveReview, RankedMove, ReviewChange, group_by_model,
+    ConsultInput, ConsultResult, ForkParent, MoveReview, RankedMove, ReviewChange, group_by_model,
     other_than_parent,
 };
 use moothall_core::model::{ModelList, ModelName, ModelReply};
 use moothall_core::receipt::{EffectRecord, Receipt, ReceiptProblem, VerifiedReceipt, verify};
 use moothall_core::text;
+use moothall_core::verdict::VerdictTier;
 use moothall_core::{Conclusion, EffectId, EffectResult, RunId, RunVerdict};
 use moothall_engine::RunRecord;
 use serde_json::{Value, json};
@@ -84,10 +85,13 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
         for (file, sha256) in &receipt.manifest.texts {
             text.push_str(&format!("text      {} sha256 {sha256}\n", text::sanitize_line(file)));
         }
-        // Verification recomputed this ranking from the recorded replies.
+        // Verification recomputed this result from the recorded replies.
         if let Some(Conclusion::Ranked(ranked)) = receipt.conclusion.as_deref() {
+            if let Some(verdict) = &ranked.verdict {
+                text.push_str(&format!("panel     {}\n", verdict.tiers.headline.text()));
+            }
             for one in &ranked.recommended {
-                text.push_str(&text::sanitize_line(&recommended(one)));
+                text.push_str(&text::sanitize_line(&recommended(ranked, one)));
                 text.push('\n');
             }
         }
@@ -235,7 +239,13 @@ fn fallback_answers(effects: &BTreeMap<EffectId, EffectRecord>) -> BTreeMap<&Mod
     answers
 }
 
-fn recommended(one: &RankedMove) -> String {
+fn recommended(ranked: &ConsultResult, one: &RankedMove) -> String {
+    if let Some(verdict) = &ranked.verdict {
+        // A rank would order moves of the same tier.
+        let tier = verdict.estimate(&one.move_id).and_then(|found| found.tier);
+        let tier = tier.map_or("best", VerdictTier::text);
+        return format!("{tier:<9} {} {}", one.move_id, one.title);
+    }
     let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     let score = one
         .debated

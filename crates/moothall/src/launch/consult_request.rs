@@ -6,7 +6,7 @@ use std::path::Path;
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
     Committee, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, InvalidConsult,
-    InvalidConsultOptions, MemberModelError, RoleModels, VerdictConflict,
+    InvalidConsultOptions, MemberModelError, RoleModels, VerdictConflict, VerdictRequest,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::model::{ModelList, ModelName};
@@ -61,9 +61,12 @@ impl ConsultRequest {
         if let Some(rounds) = args.rounds {
             committee.rounds = rounds;
         }
-        committee.request_verdict(&args.verdict.request()).map_err(verdict_refusal)?;
         let ConsultSubject { ticker, name, source, folder } = args.subject()?;
         let moves = args.add_moves.as_deref().map(user_input::moves).transpose()?;
+        let moves = moves.unwrap_or_default();
+        let debated = debated_moves(&committee, args.moves, moves.len());
+        let verdict = VerdictRequest { moves: Some(debated), ..args.verdict.request() };
+        committee.request_verdict(&verdict).map_err(verdict_refusal)?;
         Ok(Self {
             gather: GatherRequest {
                 ticker: ticker.unwrap_or_default().trim().to_ascii_uppercase(),
@@ -81,7 +84,7 @@ impl ConsultRequest {
             accept_findings: args.accept_findings,
             terms: ConsultOptions {
                 brief: args.brief.as_deref().map(user_input::brief).transpose()?,
-                moves: moves.unwrap_or_default(),
+                moves,
                 pause_after_moves: args.pause_after.is_some(),
                 do_nothing: true,
                 baseline: args.baseline,
@@ -230,6 +233,11 @@ fn role_models(
     // No default model is needed if every member has its own.
     if default.is_some() || models.needs_default(committee) {
         models.default = configured()?;
+    } else if committee.panel.iter().any(|member| member.model.is_none())
+        && let Ok(found) = configured()
+    {
+        // Without a default model, the panel uses the first of the members' models.
+        models.default = found;
     }
     Ok(models)
 }
@@ -269,6 +277,12 @@ pub(crate) fn member_refusal(error: MemberModelError) -> CliError {
         }
         _ => refused.with_hint("give each role and each member one model"),
     }
+}
+
+/// How many moves a run debates: those of the analysts and those that the user adds.
+pub(crate) fn debated_moves(committee: &Committee, requested: Option<u32>, added: usize) -> u32 {
+    let proposed: u32 = committee.shares(requested).iter().sum();
+    proposed.saturating_add(u32::try_from(added).unwrap_or(u32::MAX))
 }
 
 pub(crate) fn verdict_refusal(conflict: VerdictConflict) -> CliError {

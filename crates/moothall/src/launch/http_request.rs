@@ -15,7 +15,7 @@ use moothall_core::sandbox::SandboxLimits;
 use moothall_core::{IsolationChoice, MicroUsd, NewsChoice, RunSettings};
 use moothall_server::dto::{ConsultSource, StartConsultRequest, StartProgramRequest};
 
-use super::consult_request::verdict_refusal;
+use super::consult_request::{debated_moves, verdict_refusal};
 use super::{ConsultRequest, PARALLEL_MOVES, ProgramRequest, RunFiles, request_files};
 use crate::commands::committee;
 use crate::context::parse_models;
@@ -59,11 +59,6 @@ impl ConsultRequest {
         if let Some(rounds) = check_range("rounds", request.rounds, 20)? {
             committee.rounds = rounds;
         }
-        let verdict = verdict_of(&request)?;
-        committee.request_verdict(&verdict).map_err(|conflict| {
-            let refused = verdict_refusal(conflict).with_code(ErrorCode::BadCommittee);
-            refused.with_hint("set `verdict` to `full`, or omit `again` and `panel`")
-        })?;
         let mut files = RunFiles::default();
         let documents = request_files::documents(&request.documents)?;
         let (ticker, name, source) = subject(&request, !documents.is_empty())?;
@@ -72,9 +67,21 @@ impl ConsultRequest {
         let uploads = uploads.collect();
         let news = news(&request, defaults, &mut files)?;
         let news_label = news.as_ref().map(|news| news_source(news, &files)).transpose()?;
-        let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
+        let brief = request.brief.as_deref();
+        let brief = brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
         let moves = request.add_moves.as_deref().filter(|text| !text.trim().is_empty());
         let moves = moves.map(|text| user_input::moves_in_text("add_moves", text)).transpose();
+        let added = moves.map_err(|error| error.with_code(ErrorCode::BadMoves))?;
+        let added = added.unwrap_or_default();
+        let moves = check_range("moves", request.moves, 40)?;
+        let verdict = VerdictRequest {
+            moves: Some(debated_moves(&committee, moves, added.len())),
+            ..verdict_of(&request)?
+        };
+        committee.request_verdict(&verdict).map_err(|conflict| {
+            let refused = verdict_refusal(conflict).with_code(ErrorCode::BadCommittee);
+            refused.with_hint("set `verdict` to `full`, or omit `again` and `panel`")
+        })?;
         let parallel = check_range("parallel_moves", request.parallel_moves, 40)?;
         Ok(Self {
             gather: GatherRequest {
@@ -87,15 +94,13 @@ impl ConsultRequest {
                 news: news_label.map(|news| news.label()),
             },
             committee,
-            moves: check_range("moves", request.moves, 40)?,
+            moves,
             model: parse_model(request.model.as_deref(), defaults)?,
             member_models: parse_member_models(request.models)?,
             accept_findings: request.accept_findings,
             terms: ConsultOptions {
                 brief: brief.filter(|brief| !brief.is_empty()),
-                moves: moves
-                    .map_err(|error| error.with_code(ErrorCode::BadMoves))?
-                    .unwrap_or_default(),
+                moves: added,
                 pause_after_moves: request.pause_after_moves,
                 do_nothing: true,
                 baseline: request.baseline,
@@ -139,7 +144,7 @@ fn verdict_of(request: &StartConsultRequest) -> Result<VerdictRequest, CliError>
     let panel_models = request.panel.iter().map(model).collect::<Result<_, _>>()?;
     let again = (!request.again.is_empty()).then(|| request.again.clone());
     let repeat = check_range("repeat", request.repeat, MAX_REPEAT)?;
-    Ok(VerdictRequest { mode: request.verdict, again, panel_models, repeat })
+    Ok(VerdictRequest { mode: request.verdict, again, panel_models, repeat, moves: None })
 }
 
 /// The ticker, the name and the source of evidence.

@@ -8,8 +8,19 @@ use crate::scene::{Scene, no_answer, second_try};
 use crate::world::{Ran, World};
 
 /// A consultation that takes one or two seconds.
-const SMALL: [&str; 9] =
-    ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes"];
+const SMALL: [&str; 11] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--model",
+    "demo",
+    "--moves",
+    "5",
+    "--rounds",
+    "1",
+    "--yes",
+];
 
 /// A world with a run that passed and one whose process was killed. The scene is dropped, because
 /// it would keep the store open.
@@ -95,7 +106,17 @@ fn a_run_can_be_resumed_after_a_restore_into_another_directory() {
 fn a_backup_of_a_running_run_can_be_resumed() {
     let world = World::new();
     let mut driver = world
-        .command(&["consult", "HLXI", "--model", "demo", "--yes", "--moves", "5"])
+        .command(&[
+            "consult",
+            "HLXI",
+            "--verdict",
+            "off",
+            "--model",
+            "demo",
+            "--yes",
+            "--moves",
+            "5",
+        ])
         .spawn()
         .unwrap();
     while !data(&world).join("moothall.db").exists()

@@ -35,7 +35,7 @@ fn consulted() -> (World, String) {
     fake.respond_with(sloppy);
     let world = World::new();
     fake.configure(&world, "");
-    let small = ["consult", "HLXI", "--moves", "1", "--rounds", "2", "--yes"];
+    let small = ["consult", "HLXI", "--verdict", "off", "--moves", "1", "--rounds", "2", "--yes"];
     let ran = world.run(&[&small[..], &FAKE].concat());
     assert_eq!(ran.code, Some(3), "{ran}");
     let runs = world.run(&["runs", "--json"]).json();

@@ -13,7 +13,7 @@ fn without_certificates() -> World {
 #[test]
 fn the_built_in_sample_needs_no_certificates() {
     let world = without_certificates();
-    let line = ["consult", "HLXI", "--model", "demo", "--isolation", "none"];
+    let line = ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--isolation", "none"];
     let ran = world.run(&[&line[..], &["--moves", "3", "--rounds", "2"]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(!ran.stderr.contains("certificates"), "{ran}");

@@ -29,7 +29,8 @@ const LOOK: Duration = Duration::from_millis(1);
 
 #[test]
 fn consultations_killed_anywhere_end_like_one_that_was_not() {
-    let args = ["consult", "HLXI", "--model", "demo", "--yes", "--isolation", "none"];
+    let args =
+        ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--yes", "--isolation", "none"];
     check(SIZE, "10 1", &args, World::new);
 }
 

@@ -16,7 +16,8 @@ use crate::fake::Fake;
 use crate::world::{Ran, World};
 
 /// A small consultation: two moves, two rounds.
-const SMALL: [&str; 8] = ["consult", "HLXI", "--model", "demo", "--moves", "2", "--rounds", "2"];
+const SMALL: [&str; 10] =
+    ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "2", "--rounds", "2"];
 
 fn small(world: &World, more: &[&str]) -> Ran {
     world.run(&[&SMALL, more].concat())
@@ -95,7 +96,9 @@ fn the_bundled_company_is_consulted_without_key_network_or_image() {
     );
     let counted = |field: &str| report[field].as_u64().unwrap();
     let beside = counted("beside_calls");
-    assert_eq!((counted("calls") - counted("extra_calls") - beside, beside), (922, 3));
+    assert_eq!((counted("calls") - counted("extra_calls") - beside, beside), (1_545, 3));
+    assert_eq!(report["panel_verdict"]["check"], "passed");
+    assert_eq!(report["panel_verdict"]["controls"].as_array().unwrap().len(), 5);
     assert_eq!(report["do_nothing"]["move_id"], "m0");
     assert_eq!(report["company_ticker"], "HLXI");
     assert_eq!((&report["fictional"], &report["demonstration"]), (&true.into(), &true.into()));
@@ -121,8 +124,10 @@ fn real_companies_are_consulted_over_recordings_of_their_filings() {
         let world = World::new();
         let folder = recorded();
         let small = ["--moves", "5", "--rounds", "2", "--as-of", as_of, "--offline", &folder];
-        let ran =
-            world.run(&[&["consult", ticker, "--model", "demo", "--json"], &small[..]].concat());
+        let ran = world.run(
+            &[&["consult", ticker, "--verdict", "off", "--model", "demo", "--json"], &small[..]]
+                .concat(),
+        );
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let report = ran.json();
         assert_eq!((&report["as_of"], &report["fictional"]), (&as_of.into(), &false.into()));
@@ -163,7 +168,7 @@ fn synthetic_evidence_is_marked_everywhere() {
 }
 
 #[test]
-fn the_ranking_is_printed_as_text() {
+fn the_ranking_without_a_panel_is_printed_as_text() {
     let world = World::new();
     let ran = small(&world, &[]);
     assert_snapshot!(ran.stdout);
@@ -252,8 +257,19 @@ fn an_estimate_prints_the_cost_and_starts_nothing() {
     let arguments = ["consult", "AAPL", "--model", "anthropic/claude-haiku-5-5", "--estimate"];
     assert_snapshot!(world.run(&arguments));
     let report = world.run(&[&arguments[..], &["--json"]].concat()).json();
-    assert_eq!((&report["calls"], &report["moves"]), (&922.into(), &15.into()));
-    assert_eq!((&report["beside_calls"], &report["all_calls"]), (&3.into(), &925.into()));
+    assert_eq!((&report["calls"], &report["moves"]), (&1_545.into(), &15.into()));
+    assert_eq!((&report["beside_calls"], &report["all_calls"]), (&3.into(), &1_548.into()));
+    let cheaper: Vec<(&Value, &Value)> = report["cheaper_verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["flag"], &one["all_calls"]))
+        .collect();
+    let expected = json!(["--rounds 4", 1_008, "--verdict panel", 1_116]);
+    let expected = expected.as_array().unwrap();
+    assert_eq!(cheaper, [(&expected[0], &expected[1]), (&expected[2], &expected[3])]);
+    let off = world.run(&[&arguments[..], &["--verdict", "off", "--json"]].concat()).json();
+    assert_eq!((&off["all_calls"], &off["cheaper_verdicts"]), (&925.into(), &json!([])));
     assert!(!world.root().join("home/.local").exists());
 }
 
@@ -307,7 +323,7 @@ fn debates_without_a_sandbox_are_refused_if_one_is_required() {
 fn a_killed_consultation_resumes_without_repeating_calls() {
     let world = World::new();
     // Sequentially, so that moves remain when the first one is scored.
-    let arguments = [&SMALL[..4], &["--moves", "6", "--parallel-moves", "1"]].concat();
+    let arguments = [&SMALL[..6], &["--moves", "6", "--parallel-moves", "1"]].concat();
     let mut child = world.command(&arguments).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let scored = |line: &String| line.contains("/120");
@@ -331,7 +347,17 @@ fn a_wrong_api_key_pauses_a_consultation_with_a_hint() {
     fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", "wrong");
     fake.configure(&world, "");
-    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let arguments = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--yes",
+    ];
     let ran = world.run(&arguments);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(ran.stderr.contains("is paused: openai/m did not answer (auth: "), "{ran}");
@@ -356,7 +382,8 @@ fn an_api_key_refused_during_a_run_loses_no_answers() {
     let world = World::new().with("OPENAI_API_KEY", "empty");
     fake.configure(&world, "");
     let model = ["--config", "fake.toml", "--model", "openai/m", "--yes"];
-    let stopped = world.run(&[&["consult", "HLXI", "--json"], &model[..]].concat());
+    let stopped =
+        world.run(&[&["consult", "HLXI", "--verdict", "off", "--json"], &model[..]].concat());
     assert_eq!((stopped.code, &stopped.json()["state"]), (Some(4), &"paused".into()), "{stopped}");
     assert_eq!(answered.load(Ordering::SeqCst), 2);
     let run = only_run(&world);
@@ -435,7 +462,17 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
     });
     let world = World::new();
     fake.configure(&world, "");
-    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let arguments = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--yes",
+    ];
     let child = world.command(&arguments).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
     press_ctrl_c(&child);
@@ -458,7 +495,17 @@ fn a_second_ctrl_c_exits_immediately() {
     let (fake, arrivals) = Fake::hanging();
     let world = World::new();
     fake.configure(&world, "");
-    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let arguments = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--yes",
+    ];
     let mut child = world.command(&arguments).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
     press_ctrl_c(&child);
@@ -511,7 +558,17 @@ fn an_escalated_move_is_ranked_after_its_approval() {
     fake.respond_with(careless);
     let world = World::new();
     fake.configure(&world, "");
-    let consult = ["consult", "HLXI", "--config", "fake.toml", "--model", "openai/m", "--yes"];
+    let consult = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--config",
+        "fake.toml",
+        "--model",
+        "openai/m",
+        "--yes",
+    ];
     let ran = world.run(&[&consult[..], &["--moves", "1", "--rounds", "1"]].concat());
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.stdout.contains("held back: claims.wrong-value"), "{ran}");

@@ -19,7 +19,7 @@ fn costs_by_role_stage_and_model_add_up_to_the_bill() {
     let world = World::new();
     fake.configure(&world, "");
     let model = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini", "--yes"];
-    let small = ["consult", "HLXI", "--moves", "1", "--rounds", "2"];
+    let small = ["consult", "HLXI", "--verdict", "off", "--moves", "1", "--rounds", "2"];
     let ran = world.run(&[&small[..], &model].concat());
     assert_eq!(ran.code, Some(3), "{ran}");
     let runs = world.run(&["runs", "--json"]).json();

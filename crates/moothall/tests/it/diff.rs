@@ -8,7 +8,18 @@ use crate::world::World;
 
 /// Consults HLXI as of a date, and returns the run id.
 fn consulted(world: &World, as_of: &str, moves: &str) -> String {
-    let small = ["consult", "HLXI", "--model", "demo", "--rounds", "1", "--yes", "--json"];
+    let small = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--model",
+        "demo",
+        "--rounds",
+        "1",
+        "--yes",
+        "--json",
+    ];
     let ran = world.run(&[&small[..], &["--as-of", as_of, "--moves", moves]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
     ran.json()["run_id"].as_str().unwrap().to_owned()
@@ -59,8 +70,18 @@ fn consultations_about_different_companies_are_compared_only_by_force() {
     let world = World::new();
     fs_err::create_dir_all(world.path("papers")).unwrap();
     world.write("papers/plan.md", "Revenue was $12 million in 2025.\n");
-    let private =
-        ["consult", "--name", "Acme Pumps", "--source", "files", "papers", "--model", "demo"];
+    let private = [
+        "consult",
+        "--verdict",
+        "off",
+        "--name",
+        "Acme Pumps",
+        "--source",
+        "files",
+        "papers",
+        "--model",
+        "demo",
+    ];
     let small = ["--rounds", "1", "--moves", "1", "--yes", "--json"];
     let ran = world.run(&[&private[..], &small[..]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");

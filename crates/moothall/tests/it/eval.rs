@@ -101,7 +101,16 @@ fn a_consultation_uses_the_measured_errors_of_its_models() {
     let other = consult(&["--panel", "demo/other", "--judges", "judges.toml"]);
     assert_eq!(other.code, Some(2), "{other}");
     assert!(other.stderr.contains("moothall eval --panel demo/other --write"), "{other}");
-    let off = world.run(&["consult", "HLXI", "--model", "demo", "--judges", "judges.toml"]);
+    let off = world.run(&[
+        "consult",
+        "HLXI",
+        "--model",
+        "demo",
+        "--verdict",
+        "off",
+        "--judges",
+        "judges.toml",
+    ]);
     assert_eq!(off.code, Some(2), "{off}");
 }
 

@@ -70,9 +70,11 @@ impl DyingProvider {
     }
 }
 
-const CONSULT: [&str; 11] = [
+const CONSULT: [&str; 13] = [
     "consult",
     "HLXI",
+    "--verdict",
+    "off",
     "--config",
     "fake.toml",
     "--model",
@@ -305,7 +307,8 @@ fn fallbacks_can_be_configured_by_role_and_in_a_committee_file() {
     let roles = "[models]\ncritic = [\"openai/first\", \"openai/second\"]\n";
     world.write("fake.toml", &format!("model = \"openai/second\"\n{roles}{file}"));
     provider.plan(0, usize::MAX);
-    let arguments = ["consult", "HLXI", "--config", "fake.toml", "--yes", "--json"];
+    let arguments =
+        ["consult", "HLXI", "--verdict", "off", "--config", "fake.toml", "--yes", "--json"];
     let small = ["--moves", "1", "--rounds", "1"];
     let ran = world.run(&[&arguments[..], &small].concat());
     assert_eq!(ran.code, Some(3), "{ran}");

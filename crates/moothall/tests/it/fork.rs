@@ -16,7 +16,19 @@ use crate::world::{Ran, World};
 
 /// Runs a small consultation and returns its id.
 fn parent(world: &World, more: &[&str]) -> String {
-    let small = ["consult", "HLXI", "--model", "demo", "--moves", "2", "--rounds", "2", "--json"];
+    let small = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--model",
+        "demo",
+        "--moves",
+        "2",
+        "--rounds",
+        "2",
+        "--json",
+    ];
     let ran = world.run(&[&small, more].concat());
     assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
     ran.json()["run_id"].as_str().unwrap().to_owned()
@@ -94,7 +106,8 @@ fn a_base_url_is_inherited_only_by_models_of_its_provider() {
     let world = World::new().with("OPENAI_API_KEY", "key");
     let url = fake.url();
     let model = ["--model", "openai/m", "--base-url", &url, "--moves", "1", "--rounds", "1"];
-    let ran = world.run(&[&["consult", "HLXI", "--json", "--yes"], &model[..]].concat());
+    let ran = world
+        .run(&[&["consult", "HLXI", "--verdict", "off", "--json", "--yes"], &model[..]].concat());
     assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
     let run = ran.json()["run_id"].as_str().unwrap().to_owned();
     let asked = fake.stats().answered;
@@ -159,6 +172,8 @@ fn a_fork_that_cannot_reuse_its_parent_is_refused_with_a_hint() {
     let stopped = world.run(&[
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "demo",
         "--moves",

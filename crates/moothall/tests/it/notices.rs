@@ -82,8 +82,19 @@ fn world(address: &str) -> World {
     world
 }
 
-const SMALL: [&str; 9] =
-    ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes"];
+const SMALL: [&str; 11] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--model",
+    "demo",
+    "--moves",
+    "5",
+    "--rounds",
+    "1",
+    "--yes",
+];
 
 #[test]
 fn a_webhook_gets_signed_notifications_without_content() {

@@ -145,9 +145,11 @@ pub(crate) fn consult_result(ran: &Ran) -> Value {
     fields.map(|field| report[field].clone()).into_iter().collect()
 }
 
-const CONSULT: [&str; 12] = [
+const CONSULT: [&str; 14] = [
     "consult",
     "HLXI",
+    "--verdict",
+    "off",
     "--config",
     "fake.toml",
     "--model",

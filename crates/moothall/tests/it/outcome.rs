@@ -6,16 +6,13 @@ use crate::world::World;
 
 /// A consultation as of the end of 2024, with forecasts; returns its id.
 fn back_test(world: &World) -> String {
-    let built_in = world.run(&["committee", "show"]).stdout;
-    let verdict = "\n[verdict]\nagain = []\nrounds_again = 1\nforecasts = true\n";
-    world.write("mine.toml", &format!("{built_in}{verdict}"));
     let ran = world.run(&[
         "consult",
         "HLXI",
         "--as-of",
         "2024-12-31",
-        "--committee",
-        "mine.toml",
+        "--verdict",
+        "panel",
         "--model",
         "demo",
         "--rounds",
@@ -98,6 +95,8 @@ fn a_taken_move_is_noted_and_unusable_requests_are_refused() {
     let plain = [
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "demo",
         "--moves",
@@ -113,4 +112,53 @@ fn a_taken_move_is_noted_and_unusable_requests_are_refused() {
     let ran = world.run(&["outcome", "record", &plain]);
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(ran.stderr.contains("has no verdict of a panel"), "{ran}");
+}
+
+#[test]
+fn announced_moves_of_the_lead_are_answered_by_notes_after_a_year_and_counted_by_tier() {
+    let world = World::new();
+    let run = back_test(&world);
+    let record = |more: &[&str]| {
+        let ran = world.run(&[&["outcome", "record", &run], more].concat());
+        assert_eq!(ran.code, Some(0), "{ran}");
+        ran
+    };
+    let early = record(&["--as-of", "2025-12-31", "--json"]).json();
+    let questions = early["announcements"].as_array().unwrap();
+    assert!(questions.len() >= 2, "{early:#}");
+    let asked = world.run(&["calls", &run, "forecast/P1"]).stdout;
+    for question in questions {
+        assert_eq!(question["last_day"], "2025-12-31", "{question:#}");
+        let title = question["title"].as_str().unwrap();
+        assert!(asked.contains(&format!("8-K or 6-K by 2025-12-31: {title}")), "{asked}");
+    }
+    let move_of = |at: usize| questions[at]["move_id"].as_str().unwrap().to_owned();
+    let noted = record(&["--move", &move_of(0), "--taken", "2025-05-01"]);
+    assert!(noted.stdout.contains("was taken on 2025-05-01"), "{noted}");
+    // Announced moves are not counted before the others can be.
+    let early = record(&["--as-of", "2025-12-31", "--json"]).json();
+    assert_eq!(length(&early["announced"]), 0, "{early:#}");
+    let open = record(&["--as-of", "2026-01-01"]).stdout;
+    assert!(open.contains(&format!("`--move {} --not-taken`", move_of(1))), "{open}");
+    let noted = record(&["--move", &move_of(1), "--not-taken"]);
+    assert!(noted.stdout.contains("was not taken until "), "{noted}");
+    let late = record(&["--as-of", "2026-01-01", "--json"]).json();
+    let happened: Vec<&Value> =
+        late["announced"].as_array().unwrap().iter().map(|one| &one["happened"]).collect();
+    assert_eq!(happened, [true, false], "{late:#}");
+    let report = world.run(&["outcome", "score", "--json"]).json()["report"].clone();
+    let lead = &report["by_tier"]["lead"];
+    assert_eq!((&lead["taken"], &lead["not_taken"]), (&1.into(), &1.into()), "{report:#}");
+    assert_eq!(lead["moves"], questions.len(), "{report:#}");
+    assert_eq!(report["by_tier"]["behind"]["taken"], 0, "{report:#}");
+    assert_eq!(report["announcements"], Value::Null, "the catalog has no date for the model");
+    assert_eq!(report["announcements_possibly_known"]["forecasts"], 2 * 5, "{report:#}");
+    let text = world.run(&["outcome", "score"]).stdout;
+    assert!(text.contains("moves taken, as noted: lead 1 of "), "{text}");
+    for wrong in
+        [&["--move", "m2"][..], &["--not-taken"], &["--taken", "2025-05-01", "--not-taken"]]
+    {
+        let ran = world.run(&[&["outcome", "record", &run], wrong].concat());
+        assert_eq!(ran.code, Some(2), "{ran}");
+    }
 }

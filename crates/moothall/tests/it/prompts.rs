@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::serve::{Server, runtime};
 use crate::world::World;
 
-const SMALL: [&str; 8] = ["consult", "HLXI", "--model", "demo", "--moves", "2", "--rounds", "2"];
+const SMALL: [&str; 10] =
+    ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "2", "--rounds", "2"];
 
 const ANALYST: &str = "\
 Board of {{company}}: you are {{name}}. {{lens}}

@@ -20,8 +20,20 @@ use crate::world::{Ran, World};
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
-const CONSULT: [&str; 10] =
-    ["consult", "HLXI", "--model", "demo", "--isolation", "none", "--moves", "5", "--rounds", "1"];
+const CONSULT: [&str; 12] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--model",
+    "demo",
+    "--isolation",
+    "none",
+    "--moves",
+    "5",
+    "--rounds",
+    "1",
+];
 
 /// A machine with a cluster that is removed after the test.
 struct Machine(World);

@@ -46,7 +46,7 @@ fn consult(ticker: &str, as_of: &str, moves: u64, rounds: u64) -> String {
     let (moves_flag, rounds_flag) = (moves.to_string(), rounds.to_string());
     let known = ["--as-of", as_of, "--offline", &folder];
     let size = ["--moves", &moves_flag, "--rounds", &rounds_flag, "--isolation", "none"];
-    let consult = ["consult", ticker, "--model", "demo", "--yes", "--json"];
+    let consult = ["consult", ticker, "--verdict", "off", "--model", "demo", "--yes", "--json"];
     let ran = world.run(&[&consult[..], &size, &known].concat());
     assert_eq!(ran.code, Some(0), "{ticker}: {ran}");
     let (seconds, report) = (began.elapsed().as_secs_f64(), ran.json());

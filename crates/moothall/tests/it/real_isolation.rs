@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::real_sandbox;
 use crate::world::{Ran, World};
 
-const CONSULT: [&str; 8] = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--rounds", "1"];
+const CONSULT: [&str; 10] =
+    ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "1", "--rounds", "1"];
 
 /// A machine that has QEMU but no container runtime and no images.
 fn machine_with_qemu() -> World {

@@ -53,6 +53,8 @@ fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
     let consult = [
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "openai/m",
         "--isolation",
@@ -97,6 +99,8 @@ fn consultations_on_a_cluster_end_with_the_second_model_when_the_first_dies() {
     let consult = [
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "openai/first,openai/second",
         "--isolation",

@@ -9,8 +9,20 @@ use crate::chaos::Left;
 use crate::world::{Ran, World};
 
 /// A consultation that takes one or two seconds.
-const SMALL: [&str; 10] =
-    ["consult", "HLXI", "--model", "demo", "--moves", "5", "--rounds", "1", "--yes", "--json"];
+const SMALL: [&str; 12] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--model",
+    "demo",
+    "--moves",
+    "5",
+    "--rounds",
+    "1",
+    "--yes",
+    "--json",
+];
 
 fn server() -> String {
     std::env::var("MOOTHALL_TEST_POSTGRES").unwrap_or_else(|_| {

@@ -35,8 +35,19 @@ fn address(line: &str) -> Option<String> {
 fn a_demo_consultation_contacts_no_other_machine() {
     let world = World::new();
     let own = BTreeSet::from(["127.0.0.1".to_owned()]);
-    let consult =
-        ["consult", "HLXI", "--model", "demo", "--isolation", "none", "--rounds", "1", "--yes"];
+    let consult = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--model",
+        "demo",
+        "--isolation",
+        "none",
+        "--rounds",
+        "1",
+        "--yes",
+    ];
     let (code, addresses) = contacted(&world, &consult);
     assert_eq!((code, addresses.difference(&own).count()), (Some(0), 0), "{addresses:?}");
     for arguments in [

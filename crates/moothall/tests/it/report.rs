@@ -80,7 +80,9 @@ fn memos_of_real_companies_link_to_their_filings() {
         let world = World::new();
         let folder = recorded();
         let small = ["--moves", "5", "--rounds", "2", "--as-of", as_of, "--offline", &folder];
-        let ran = world.run(&[&["consult", ticker, "--model", "demo"], &small[..]].concat());
+        let ran = world.run(
+            &[&["consult", ticker, "--verdict", "off", "--model", "demo"], &small[..]].concat(),
+        );
         assert_eq!(ran.code, Some(0), "{ran}");
         let run = only_run(&world);
         let memo = report(&world, &run, &[]).stdout;
@@ -105,7 +107,8 @@ fn memos_of_real_companies_link_to_their_filings() {
 #[test]
 fn the_output_file_selects_the_format_and_is_replaced_only_by_force() {
     let world = World::new();
-    let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--rounds", "1"];
+    let small =
+        ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "1", "--rounds", "1"];
     assert_eq!(world.run(&small).code, Some(0));
     let run = only_run(&world);
     report(&world, &run, &["--output", "memo.html"]);
@@ -133,6 +136,8 @@ fn a_report_that_cannot_be_created_fails_with_a_hint() {
     let ran = world.run(&[
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "demo",
         "--moves",

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::world::{Ran, World, filtered};
 
 /// A small consultation: three moves, two rounds.
-const SMALL: [&str; 8] = ["consult", "HLXI", "--model", "demo", "--moves", "3", "--rounds", "2"];
+const SMALL: [&str; 10] =
+    ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "3", "--rounds", "2"];
 
 const MINE: &str = "title = \"Sell the idle plant\"\nthesis = \"It costs more than it earns.\"\n";
 
@@ -139,7 +140,7 @@ fn a_run_killed_during_or_after_its_review_can_be_resumed() {
     let world = World::new();
     // Many rounds, so the last debate runs long enough to be killed.
     let long = ["--rounds", "20", "--pause-after", "moves", "--parallel-moves", "1"];
-    let arguments = [&SMALL[..6], &long].concat();
+    let arguments = [&SMALL[..8], &long].concat();
     kill_at(world.command(&arguments).spawn().unwrap(), "paused: 3 moves need review");
     let run = only_run(&world);
     let veto = ["moves", run.as_str(), "--veto", "m1", "--by", "Ada"];

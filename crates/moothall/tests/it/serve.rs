@@ -87,7 +87,7 @@ impl Server {
     /// Starts a consultation and returns its id.
     pub(crate) async fn consult(&self, more: Value) -> String {
         let mut wanted = json!({
-            "workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 2, "isolation": "none",
+            "workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 2, "rounds": 2, "isolation": "none",
         });
         wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.begin(&wanted).await
@@ -301,7 +301,7 @@ fn a_repeated_request_with_an_idempotency_key_starts_one_run() {
     let world = World::new();
     let server = Server::start(&world, &["--pace", "0"]);
     runtime().block_on(async {
-        let wanted = json!({"workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1,
+        let wanted = json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 1, "rounds": 1,
                             "isolation": "none"});
         let first = server.keyed("/api/runs", &wanted, Some("k1")).await;
         assert_eq!(first.status(), StatusCode::CREATED);
@@ -309,7 +309,7 @@ fn a_repeated_request_with_an_idempotency_key_starts_one_run() {
         let again = server.keyed("/api/runs", &wanted, Some("k1")).await;
         assert_eq!(again.status(), StatusCode::OK);
         assert_eq!(body(again).await, first);
-        let other = json!({"workflow": "consult", "ticker": "HLXI", "moves": 2});
+        let other = json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 2});
         let reused = server.keyed("/api/runs", &other, Some("k1")).await;
         assert_eq!(reused.status(), StatusCode::UNPROCESSABLE_ENTITY);
         assert_eq!(body(reused).await["code"], "idempotency-key-reused");
@@ -611,6 +611,8 @@ fn events_of_a_run_in_another_process_reach_the_stream() {
     let paused = [
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--model",
         "demo",
         "--moves",

@@ -52,7 +52,7 @@ impl Server {
 
     async fn consult(&self, token: &str, more: Value) -> Response {
         let mut wanted = json!({
-            "workflow": "consult", "ticker": "HLXI", "moves": 2, "rounds": 2, "isolation": "none",
+            "workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 2, "rounds": 2, "isolation": "none",
         });
         wanted.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.client
@@ -271,7 +271,7 @@ async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
             ]
             .map(|more| {
                 let mut all = json!({
-                    "workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1, "isolation": "none",
+                    "workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 1, "rounds": 1, "isolation": "none",
                 });
                 if more["workflow"] == "reflexion" {
                     all = json!({});
@@ -312,7 +312,18 @@ async fn problems(server: &Server, token: &str, run: &str) -> Vec<String> {
 fn responses_to_a_token_contain_no_local_paths() {
     let world = World::new();
     let secret = token(&world, &["--scope", "admin"]);
-    let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--isolation", "none"];
+    let small = [
+        "consult",
+        "HLXI",
+        "--verdict",
+        "off",
+        "--model",
+        "demo",
+        "--moves",
+        "1",
+        "--isolation",
+        "none",
+    ];
     let ran = world.run(&[&small[..], &["--yes", "--pause-after", "moves"]].concat());
     assert_eq!(ran.code, Some(3), "{ran}");
     let runs = world.run(&["runs", "--json"]).json();

@@ -61,7 +61,7 @@ fn ten_consultations_at_once_stay_within_the_limits_of_the_provider() {
     let world = limited(&fake, &limits);
     let server = Server::start(&world, &["--config", "fake.toml"]);
     runtime().block_on(async {
-        let wanted = json!({"workflow": "consult", "ticker": "HLXI", "moves": 1, "rounds": 1,
+        let wanted = json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": 1, "rounds": 1,
                             "model": "openai/m", "isolation": "none"});
         let mut runs = Vec::new();
         for _ in 0..10 {
@@ -84,7 +84,7 @@ fn a_small_run_started_last_ends_before_large_ones() {
     let server = Server::start(&world, &["--config", "fake.toml"]);
     runtime().block_on(async {
         let consult = |moves: u32, rounds: u32| {
-            json!({"workflow": "consult", "ticker": "HLXI", "moves": moves, "rounds": rounds,
+            json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": moves, "rounds": rounds,
                    "model": "openai/m", "isolation": "none"})
         };
         let mut large = Vec::new();

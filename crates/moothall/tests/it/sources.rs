@@ -47,8 +47,10 @@ fn prepared() -> World {
     world
 }
 
-const ACME: [&str; 11] = [
+const ACME: [&str; 13] = [
     "consult",
+    "--verdict",
+    "off",
     "--name",
     "Acme Pumps",
     "--source",
@@ -218,6 +220,8 @@ fn a_consultation_can_combine_filings_and_documents() {
     let ran = world.run(&[
         "consult",
         "HLXI",
+        "--verdict",
+        "off",
         "--source",
         "filings,files",
         "papers",

@@ -92,7 +92,7 @@ fn contradicting_requests_are_refused_with_a_hint() {
 #[test]
 fn a_committee_file_can_have_a_panel() {
     let world = World::new();
-    let built_in = world.run(&["committee", "show"]).stdout;
+    let built_in = board_without_panel(&world);
     let panel = ["P1", "P2", "P3"]
         .map(|id| format!("\n[[panel]]\nid = \"{id}\"\nname = \"{id}\"\nlens = \"Judge.\"\nmodel = \"demo/{id}\"\n"))
         .join("");
@@ -114,6 +114,14 @@ fn a_committee_file_can_have_a_panel() {
     assert!(checked.stderr.contains("did you mean `lead`?"), "{checked}");
 }
 
+/// The built-in committee as a file without its panel and plan.
+fn board_without_panel(world: &World) -> String {
+    let built_in = world.run(&["committee", "show"]).stdout;
+    let (head, rest) = built_in.split_once("\n\n# The blind panel").unwrap();
+    let (_, metrics) = rest.split_once("\n\n# Metrics").unwrap();
+    format!("{head}\n\n# Metrics{metrics}")
+}
+
 /// A run with another outcome for each headline and sign.
 const OUTCOMES: [(&str, &[&str]); 5] = [
     ("two_moves_lead", &["--committee", "sure.toml"]),
@@ -126,7 +134,7 @@ const OUTCOMES: [(&str, &[&str]); 5] = [
 #[test]
 fn every_headline_and_sign_fits_into_80_and_120_columns() {
     let mut world = World::new();
-    let built_in = world.run(&["committee", "show"]).stdout;
+    let built_in = board_without_panel(&world);
     world.write("sure.toml", &format!("{built_in}\n[verdict]\nagain = []\nlead = 0.5\n"));
     let few = "\n[verdict]\nagain = []\ncontrols = { known_bad = 1, weakened = 1 }\n";
     world.write("few.toml", &format!("{built_in}{few}"));
@@ -260,4 +268,68 @@ fn a_repeated_verdict_reports_its_stability_and_makes_at_most_the_estimated_call
     assert_eq!(world.run(&["verify", "receipt.jsonl"]).code, Some(0));
     let off = consult(&world, &["--verdict", "off", "--repeat", "2"]);
     assert_eq!(off.code, Some(2), "{off}");
+}
+
+#[test]
+fn the_record_of_each_model_counts_the_controls_of_all_stored_runs() {
+    let world = World::new();
+    let none = world.run(&["panel"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), "no run with a panel\n"), "{none}");
+    assert!(none.stderr.contains("moothall consult HLXI --model demo"), "{none}");
+    assert_eq!(world.run(&["panel", "--json"]).json(), serde_json::json!({ "models": [] }));
+    let small = ["--verdict", "panel", "--moves", "6", "--rounds", "1"];
+    consult(&world, &small);
+    consult(&world, &[&small[..], &["--panel", "demo", "--panel", "demo/contrary"]].concat());
+    consult(&world, &["--verdict", "off", "--moves", "1", "--rounds", "1"]);
+    let records = world.run(&["panel", "--json"]).json()["models"].clone();
+    let counted = |at: usize, what: &str| records[at][what].as_u64().unwrap();
+    assert_eq!(
+        (&records[0]["model"], &records[1]["model"]),
+        (&"demo".into(), &"demo/contrary".into())
+    );
+    // Five members, then three of them; five controls each.
+    assert_eq!((counted(0, "runs"), counted(0, "planted")), (2, 5 * 5 + 3 * 5), "{records:#}");
+    assert_eq!((counted(1, "runs"), counted(1, "planted")), (1, 2 * 5), "{records:#}");
+    assert!(counted(0, "share") > 800 && counted(1, "share") < 500, "{records:#}");
+    assert!(counted(1, "low") < counted(1, "share") && counted(1, "share") < counted(1, "high"));
+    let table = world.run(&["panel"]).stdout;
+    assert!(table.contains("demo/contrary") && table.contains("not a reliable judge"), "{table}");
+    // A committee that names the weak model for its panel.
+    assert_eq!(world.run(&["committee", "new", "mine.toml"]).code, Some(0));
+    let file = world.read("mine.toml").replacen(
+        "id = \"P2\"",
+        "model = \"demo/contrary\"\nid = \"P2\"",
+        1,
+    );
+    world.write("mine.toml", &file);
+    let checked = world.run(&["committee", "check", "mine.toml"]);
+    assert_eq!(checked.code, Some(0), "{checked}");
+    assert!(checked.stderr.contains("`demo/contrary` is a weak judge: "), "{checked}");
+    assert!(!checked.stderr.contains("`demo` is a weak judge"), "{checked}");
+    let report = world.run(&["committee", "check", "mine.toml", "--json"]).json();
+    assert!(report["warnings"].to_string().contains("weak judge"), "{report:#}");
+}
+
+#[test]
+fn a_new_run_has_a_panel_unless_it_is_turned_off_and_a_few_moves_are_debated_once() {
+    let world = World::new();
+    let verdict = |more: &[&str]| {
+        let ran = consult(&world, &[more, &["--rounds", "1", "--json"]].concat());
+        assert_eq!(ran.code, Some(0), "{ran}");
+        ran.json()
+    };
+    let report = verdict(&["--moves", "6"]);
+    assert_eq!(report["panel_verdict"]["check"], "passed", "{report:#}");
+    assert!(report["panel_verdict"]["stages"].as_u64().unwrap() > 1, "{report:#}");
+    let plan = &report["input"]["consult"]["committee"]["verdict"];
+    assert_eq!((&plan["forecasts"], &plan["rounds_again"]), (&true.into(), &1.into()), "{plan:#}");
+    let report = verdict(&["--moves", "2"]);
+    assert_eq!(report["panel_verdict"]["stages"], 1, "{report:#}");
+    assert_eq!(report["recommended_moves"].as_array().unwrap().len(), 2);
+    assert_eq!(calls(&report), estimated(&world, &["--moves", "2", "--rounds", "1"]));
+    let shown = world.run(&["show", &only_run(&world)]).stdout;
+    assert!(shown.contains("no tiers: fewer than 6 moves were scored"), "{shown}");
+    assert!(!shown.contains("LEAD") && !shown.contains("rank 1"), "{shown}");
+    let report = verdict(&["--moves", "2", "--verdict", "off"]);
+    assert_eq!(report["panel_verdict"], Value::Null);
 }

@@ -66,9 +66,11 @@ fn check_told(name: &str, world: &World) {
     assert_eq!(told_by(&committed), told_by(&lines), "hint: `cargo xtask codegen` writes {path}");
 }
 
-const SMALL: [&str; 11] = [
+const SMALL: [&str; 13] = [
     "consult",
     "HLXI",
+    "--verdict",
+    "off",
     "--model",
     "demo",
     "--moves",
@@ -107,7 +109,8 @@ fn the_web_fixture_of_a_failed_consultation_is_up_to_date() {
     let world = World::new();
     fake.configure(&world, "");
     let more = ["--config", "fake.toml", "--model", "ollama/qwen3", "--source", "synthetic"];
-    let consult = ["consult", "HLXI", "--moves", "4", "--isolation", "none", "--yes"];
+    let consult =
+        ["consult", "HLXI", "--verdict", "off", "--moves", "4", "--isolation", "none", "--yes"];
     let ran = world.run(&[&consult[..], &more].concat());
     assert_eq!(ran.code, Some(4), "{ran}");
     check_told("failed", &world);

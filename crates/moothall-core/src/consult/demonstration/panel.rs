@@ -81,7 +81,9 @@ pub(crate) fn forecasts(request: &ModelRequest) -> Option<String> {
     let questions = &request.turns.first()?.block.text;
     let chances = questions.lines().filter_map(|line| {
         let (id, statement) = line.split_once(": ")?;
-        let chance = 35 + pseudo_random(&[statement, "chance"], 50);
+        // Few moves are announced within a year.
+        let (least, range) = if statement.contains(" 8-K ") { (3, 20) } else { (35, 50) };
+        let chance = least + pseudo_random(&[statement, "chance"], range);
         Some((id.to_owned(), serde_json::Value::from(chance)))
     });
     serde_json::to_string(&chances.collect::<serde_json::Map<_, _>>()).ok()

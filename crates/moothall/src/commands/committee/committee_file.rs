@@ -322,9 +322,9 @@ impl CommitteeWriter<'_> {
             self.note_on("Debates and panel happen so often, to see how well verdicts agree.");
             self.number("repeat", plan.repeat);
         }
-        if plan.forecasts {
-            self.note_on("Members also state chances about the next filings.");
-            let _ = writeln!(self.0, "forecasts = true");
+        if let Some(forecasts) = plan.forecasts {
+            self.note_on("Whether members also state chances about the next filings.");
+            let _ = writeln!(self.0, "forecasts = {forecasts}");
         }
     }
 

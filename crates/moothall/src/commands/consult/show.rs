@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove, fork_changes, group_by_model};
 use moothall_core::debate::{DebateResult, Scorecard};
+use moothall_core::report::VerdictSummary;
 use moothall_engine::RunRecord;
 use moothall_store::{RunRow, RunState};
 use serde_json::{Value, json};
@@ -197,12 +198,21 @@ fn move_text(consultation: &StoredConsultation, move_id: &str) -> Result<String,
     let _ = writeln!(text, "\n## Evaluation");
     let do_nothing =
         consultation.view.ranked.as_ref().and_then(|ranked| ranked.do_nothing.as_ref());
+    let verdict = VerdictSummary::of(&consultation.view);
+    let verdict_line = verdict.and_then(|verdict| verdict.move_line(move_id));
     if let (DO_NOTHING_ID, Some(do_nothing)) = (move_id, do_nothing) {
         let score = match do_nothing.is_scored() {
             true => format!("{}/{}", do_nothing.total_score, do_nothing.top_score),
             false => "not scored".to_owned(),
         };
-        let _ = writeln!(text, "- {score}, score range {}, not debated", do_nothing.spread);
+        let debated = match &verdict_line {
+            Some(line) => {
+                let _ = writeln!(text, "- {line}");
+                "without its debate"
+            }
+            None => "not debated",
+        };
+        let _ = writeln!(text, "- {score}, score range {}, {debated}", do_nothing.spread);
         let _ = write_cards(&mut text, &do_nothing.scorecards);
         return Ok(text);
     }
@@ -210,10 +220,13 @@ fn move_text(consultation: &StoredConsultation, move_id: &str) -> Result<String,
         let _ = writeln!(text, "not ranked yet");
         return Ok(text);
     };
-    match ranked.rank {
-        Some(rank) => drop(writeln!(text, "- rank {rank}")),
-        None => drop(writeln!(text, "- not ranked")),
-    }
+    let place = match (verdict_line, ranked.rank) {
+        // A rank would order moves of the same tier.
+        (Some(line), _) => line,
+        (None, Some(rank)) => format!("rank {rank}"),
+        (None, None) => "not ranked".to_owned(),
+    };
+    let _ = writeln!(text, "- {place}");
     if let Some(class) = ranked.isolation {
         let _ = writeln!(text, "- debated in isolation class {class}");
     }

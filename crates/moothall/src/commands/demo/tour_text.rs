@@ -24,8 +24,9 @@ pub(crate) fn step(step: TourStep) -> (&'static str, &'static str) {
     match step {
         TourStep::Consult => (
             "Get a second opinion",
-            "Five analysts propose strategic moves. A critic attacks each move, three decision \
-             makers defend and score it, and code ranks the moves.",
+            "Five analysts propose strategic moves. A critic attacks each move, and three decision \
+             makers defend it. A panel that does not know who said what scores the moves, and code \
+             sorts them into tiers. The best moves are debated again.",
         ),
         TourStep::Memo => (
             "Read the memo",
@@ -50,7 +51,7 @@ pub(crate) fn step(step: TourStep) -> (&'static str, &'static str) {
         TourStep::Receipt => (
             "Verify the receipt",
             "The receipt records every answer of the consultation. `verify` checks it offline and \
-             computes the ranking again.",
+             derives the verdict again.",
         ),
     }
 }
@@ -128,7 +129,9 @@ pub(crate) fn wrap_command(arguments: &[&str], columns: usize) -> String {
 
 /// The first recommended move: its text and its evidence.
 pub(crate) fn memo_excerpt(memo: &str, columns: usize) -> String {
-    let lines = memo.lines().skip_while(|line| !line.starts_with("## 1. "));
+    let is_move =
+        |line: &str| line.starts_with("## ") && line.ends_with(')') && line.contains(" (m");
+    let lines = memo.lines().skip_while(|line| !is_move(line));
     let lines = lines.take_while(|line| !line.starts_with("### Strongest objection"));
     let mut shown = Vec::new();
     for line in lines {

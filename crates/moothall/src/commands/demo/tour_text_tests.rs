@@ -1,6 +1,6 @@
 use super::*;
 
-const MEMO: &str = "# Memo\n\n| a | $1 [F0:X:FY2025] |\n\n## 1. Keep cash (m4)\n\nMoney is kept. Cash was $950.5 million in FY2025 [F0:Cash:FY2025]. More.\n\n### Evidence\n\n| source | value |\n\n### Strongest objection\n\nNone.\n";
+const MEMO: &str = "# Memo\n\n| a | $1 [F0:X:FY2025] |\n\n## Keep cash (m4)\n\nMoney is kept. Cash was $950.5 million in FY2025 [F0:Cash:FY2025]. More.\n\n### Evidence\n\n| source | value |\n\n### Strongest objection\n\nNone.\n";
 
 #[test]
 fn only_the_first_cited_amount_in_a_sentence_is_changed() {
@@ -23,7 +23,7 @@ fn changed_receipt_has_another_score_in_its_conclusion_only() {
 #[test]
 fn memo_excerpt_shows_the_first_move_and_its_evidence() {
     let excerpt = memo_excerpt(MEMO, 40);
-    assert!(excerpt.starts_with("## 1. Keep cash (m4)\n\nMoney is kept."), "{excerpt}");
+    assert!(excerpt.starts_with("## Keep cash (m4)\n\nMoney is kept."), "{excerpt}");
     assert!(excerpt.contains("| source | value |"), "{excerpt}");
     assert!(!excerpt.contains("objection"), "{excerpt}");
     assert_eq!(excerpt.lines().filter(|line| line.chars().count() > 44).count(), 0, "{excerpt}");

@@ -56,6 +56,7 @@ impl AgentConsultations {
             brief: args.brief,
             moves: args.moves,
             rounds: args.rounds,
+            verdict: args.verdict,
             budget_usd: args.budget_usd,
             ..StartConsultRequest::default()
         };
@@ -120,7 +121,7 @@ impl AgentConsultations {
                 *left
             ))
             .with_hint(
-                "reduce `moves`, `rounds` or `budget_usd`; the user sets the limit with `moothall mcp --budget USD`",
+                "reduce `moves`, `rounds` or `budget_usd`, or set `verdict` to `panel`; the user sets the limit with `moothall mcp --budget USD`",
             ));
         };
         *left = MicroUsd::new(rest);

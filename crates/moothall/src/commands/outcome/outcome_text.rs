@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use moothall_core::consult::ForecastRecord;
-use moothall_core::verdict::{ForecastOutcome, ForecastReport, ForecastScore, MIN_RESOLVED};
+use moothall_core::evidence::CalendarDay;
+use moothall_core::verdict::{
+    AnnouncementBasis, AnnouncementOutcome, AnnouncementQuestion, ForecastOutcome, ForecastReport,
+    ForecastScore, MIN_RESOLVED, TierOutcome, VerdictTier,
+};
 
 use crate::display;
 use crate::terminal::BOLD;
@@ -12,12 +16,7 @@ use crate::terminal::BOLD;
 pub(crate) fn questions(forecasts: &ForecastRecord, outcomes: &[ForecastOutcome]) -> String {
     let mut text = String::new();
     for question in &forecasts.questions {
-        let stated = forecasts.forecasts.iter().filter(|one| one.question == question.id);
-        let (sum, count) = stated.fold((0, 0), |(sum, count), one| (sum + one.chance, count + 1));
-        let mean = match count {
-            0 => "–".to_owned(),
-            count => format!("{} %", (f64::from(sum) / f64::from(count) / 10.0).round()),
-        };
+        let mean = mean_chance(forecasts, &question.id);
         let answer = match outcomes.iter().find(|one| one.question == question.id) {
             Some(one) => {
                 let answer = if one.happened { "yes" } else { "no" };
@@ -28,6 +27,43 @@ pub(crate) fn questions(forecasts: &ForecastRecord, outcomes: &[ForecastOutcome]
         let _ = writeln!(text, "{:<4} {mean:>5}  {}  {answer}", question.id, question.text());
     }
     text
+}
+
+/// Each question about an announcement with its answer, and how to answer it.
+pub(crate) fn announcements(
+    forecasts: &ForecastRecord,
+    outcomes: &[AnnouncementOutcome],
+    as_of: CalendarDay,
+) -> String {
+    let mut text = String::new();
+    for question in &forecasts.announcements {
+        let mean = mean_chance(forecasts, &question.id);
+        let AnnouncementQuestion { id, move_id, last_day, .. } = question;
+        let answer = match outcomes.iter().find(|one| one.question == *id) {
+            Some(AnnouncementOutcome { happened: true, .. }) => "yes".to_owned(),
+            Some(AnnouncementOutcome { basis: AnnouncementBasis::NoFiling, .. }) => {
+                "no: no 8-K or 6-K was filed".to_owned()
+            }
+            Some(_) => "no".to_owned(),
+            None if as_of <= *last_day => format!("open until {last_day}"),
+            None => format!(
+                "open: note it with `--move {move_id} --taken DAY` or `--move {move_id} --not-taken`"
+            ),
+        };
+        let statement = display::line(&question.text());
+        let _ = writeln!(text, "{id:<4} {mean:>5}  {statement}  {answer}");
+    }
+    text
+}
+
+/// The mean of the stated chances.
+fn mean_chance(forecasts: &ForecastRecord, question: &str) -> String {
+    let stated = forecasts.forecasts.iter().filter(|one| one.question == question);
+    let (sum, count) = stated.fold((0, 0), |(sum, count), one| (sum + one.chance, count + 1));
+    match count {
+        0 => "–".to_owned(),
+        count => format!("{} %", (f64::from(sum) / f64::from(count) / 10.0).round()),
+    }
 }
 
 /// The score of all forecasts.
@@ -65,6 +101,21 @@ pub(crate) fn score(report: &ForecastReport, runs: usize) -> String {
     }
     if let Some(known) = &report.possibly_known {
         let _ = writeln!(text, "possibly known to the model, not counted: {}", line(known));
+    }
+    if let Some(score) = &report.announcements {
+        let _ = writeln!(text, "announced moves: {}", line(score));
+    }
+    if let Some(known) = &report.announcements_possibly_known {
+        let known = line(known);
+        let _ = writeln!(text, "announced moves, possibly known to the model: {known}");
+    }
+    let tier = |(tier, found): (&VerdictTier, &TierOutcome)| {
+        let TierOutcome { moves, taken, not_taken } = found;
+        format!("{} {taken} of {moves} ({not_taken} not taken)", tier.text())
+    };
+    let tiers: Vec<String> = report.by_tier.iter().map(tier).collect();
+    if !tiers.is_empty() {
+        let _ = writeln!(text, "moves taken, as noted: {}", tiers.join(" · "));
     }
     text
 }

@@ -20,7 +20,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 /// Partitions of a server; each has a leader when the server is ready.
 const PARTITIONS: u32 = 4;
 
-pub(crate) const CONSULT: [&str; 6] = ["consult", "HLXI", "--model", "demo", "--isolation", "none"];
+pub(crate) const CONSULT: [&str; 8] =
+    ["consult", "HLXI", "--model", "demo", "--isolation", "none", "--verdict", "off"];
+
+/// A consultation without a panel, unless `more` asks for one.
+fn consultation<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let words = if more.contains(&"--verdict") { &CONSULT[..6] } else { &CONSULT[..] };
+    [words, more].concat()
+}
 
 /// A process that is killed at the end of its test.
 #[derive(Debug)]
@@ -170,7 +177,7 @@ impl Cluster {
 
     /// Starts a consultation, with a process that follows it.
     pub(crate) fn consult(&self, more: &[&str]) -> Running {
-        self.follow(&[&CONSULT[..], more].concat())
+        self.follow(&consultation(more))
     }
 
     /// Same as [`Self::consult`], with other arguments.
@@ -184,7 +191,7 @@ impl Cluster {
     /// Runs a consultation to its end.
     pub(crate) fn consulted(&self, more: &[&str]) {
         let engine = self.engine();
-        let ran = self.world.run(&[&CONSULT[..], &["--runner", &engine], more].concat());
+        let ran = self.world.run(&[&consultation(more)[..], &["--runner", &engine]].concat());
         assert_eq!(ran.code, Some(0), "{ran}");
     }
 
@@ -216,7 +223,7 @@ pub(crate) async fn runs(store: &dyn Store) -> Vec<RunRow> {
 /// The results and the world of a consultation on a single machine.
 pub(crate) async fn of_one_machine(more: &[&str]) -> (World, Left) {
     let world = World::new();
-    let ran = world.run(&[&CONSULT[..], more].concat());
+    let ran = world.run(&consultation(more));
     assert_eq!(ran.code, Some(0), "{ran}");
     let left = Left::in_world(&world).await;
     (world, left)

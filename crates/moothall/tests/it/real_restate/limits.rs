@@ -10,9 +10,11 @@ use crate::fake::Fake;
 use crate::serve_limits::Arrivals;
 use crate::world::World;
 
-const CONSULT: [&str; 11] = [
+const CONSULT: [&str; 13] = [
     "consult",
     "HLXI",
+    "--verdict",
+    "off",
     "--model",
     "openrouter/m",
     "--isolation",
