@@ -152,5 +152,6 @@ fn input(rounds: u32, window_tokens: u32) -> DebateInput {
         calls: CallSettings { message_tokens: 200, window_tokens, ..CallSettings::default() },
         prompts: moothall_core::OwnTexts::default(),
         scoring: moothall_core::debate::DebateScoring::default(),
+        calculations: None,
     }
 }

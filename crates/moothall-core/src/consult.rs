@@ -67,6 +67,7 @@ pub use self::fork::{
     Fork, ForkChange, ForkFault, ForkParent, ForkPoint, ForkRequest, fork, fork_changes,
     inherited_sha256, other_than_parent,
 };
+pub use self::ids::GATHER_ID;
 pub use self::input::{
     ConsultInput, EvidenceSource, GatherFailure, GatherFailureKind, GatherRequest, InvalidConsult,
     RoleModels,

@@ -9,8 +9,10 @@
 //! Calls of one stage are sent together, and the next stage starts when all have finished. A thread
 //! whose model fails ends early and is scored on its completed rounds; the other threads continue.
 //! Code, not a model, records which objections were raised, answered, conceded and withdrawn.
-//! Problems of a debate are reported with its result.
+//! Problems of a debate are reported with its result. If calculations are allowed, the programs of a
+//! half round run after its calls, and the next half round shows their results.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -19,11 +21,14 @@ use crate::prompt_revision::PromptTemplate;
 use crate::structured::{OutputFault, ask_again};
 use crate::text::one_line;
 use crate::{
-    Effect, EffectId, EffectResult, RoundStatus, RunEvent, RunEventBody, Step, UnexpectedResult,
-    Workflow,
+    Effect, EffectId, EffectResult, RoundStatus, RunEvent, RunEventBody, RunFinding, Step,
+    UnexpectedResult, Workflow,
 };
 
 pub(crate) mod baseline;
+mod calculation;
+mod calculation_log;
+mod calculation_steps;
 mod call;
 mod chain;
 mod citations;
@@ -44,6 +49,9 @@ mod turn;
 #[path = "debate/bill_tests.rs"]
 mod bill;
 #[cfg(test)]
+#[path = "debate/calculation_flow_tests.rs"]
+mod calculation_flow;
+#[cfg(test)]
 #[path = "debate/properties_tests.rs"]
 mod properties;
 #[cfg(test)]
@@ -51,22 +59,29 @@ mod properties;
 mod support;
 
 pub use self::baseline::BaselineScores;
+pub(crate) use self::calculation::MAX_PER_DEBATE;
+pub use self::calculation::{
+    CALCULATION_IMAGE, CalculationOutcome, CalculationRequest, CalculationResult,
+    assumed_constants, calculation_facts,
+};
 pub(crate) use self::citations::cites;
 pub use self::input::{CallSettings, DebateInput, DebateScoring, InvalidDebate, base_calls};
 pub use self::log::{DebateLogEntry, log_json, transcript};
-pub(crate) use self::prompt::describe_metrics;
+pub(crate) use self::prompt::{CALCULATION_TOKENS, describe_metrics};
 pub use self::responding::responding_event;
 pub use self::result::{
     DebateDegradation, DebateResult, DebateStance, Objection, ObjectionReply, ObjectionSeverity,
     ObjectionState, ScoreBasis, Scorecard,
 };
+pub(crate) use self::thread::CRITIC;
 pub use self::turn::{CriticTurn, DecisionMakerTurn, ObjectionAnswer, RaisedObjection, RawScores};
 
+use self::calculation_log::CalculationLog;
 use self::call::{DebateCall, DebateCallKind, ParsedReply};
 use self::chain::{MessageChain, Persona};
 use self::ids::{CallIds, DebateIds};
 use self::sanitize::{MAX_MESSAGE_BYTES, clean};
-use self::thread::{CRITIC, CriticThread, DebateTurn};
+use self::thread::{CriticThread, DebateTurn};
 
 /// The prompts of a debate that users may replace.
 pub(crate) fn prompt_templates() -> Vec<PromptTemplate> {
@@ -89,6 +104,9 @@ pub struct Debate {
     stage: DebateStage,
     /// Pending calls.
     open: BTreeMap<EffectId, DebateCall>,
+    calculations: CalculationLog,
+    /// Numbers that do not agree with the calculations they cite.
+    misquotes: Vec<RunFinding>,
 }
 
 impl fmt::Debug for Debate {
@@ -152,6 +170,8 @@ impl Debate {
             opening_failed: None,
             stage: DebateStage::Ready,
             open: BTreeMap::new(),
+            calculations: CalculationLog::default(),
+            misquotes: Vec::new(),
         })
     }
 
@@ -203,9 +223,10 @@ impl Debate {
     fn critic_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.critic(round)?.clone();
+        let notes = thread.take_critic_notes();
         let (recorded, last_message) = thread.to_critic();
-        let user_prompt: PromptText =
-            prompt::press(&self.input, &thread.seat, round, recorded, last_message).into();
+        let press = prompt::press(&self.input, &thread.seat, round, recorded, last_message);
+        let user_prompt: PromptText = prompt::with_notes(&notes, press).into();
         let request = thread.ask_critic(&self.critic, &user_prompt);
         Some((
             ids,
@@ -224,8 +245,9 @@ impl Debate {
     fn decision_maker_call(&mut self, index: usize, round: u32) -> Option<(CallIds, DebateCall)> {
         let thread = self.threads.get_mut(index).filter(|thread| thread.is_live())?;
         let ids = thread.ids.decision_maker(round)?.clone();
-        let user_prompt: PromptText =
-            prompt::answer(&self.input, round, thread.to_decision_maker()).into();
+        let notes = thread.take_decision_maker_notes();
+        let answer = prompt::answer(&self.input, round, thread.to_decision_maker());
+        let user_prompt: PromptText = prompt::with_notes(&notes, answer).into();
         let request = thread.ask_decision_maker(CallPurpose::DecisionMaker, &user_prompt);
         let speaker = DebateCallKind::DecisionMaker { thread: index, round };
         Some((ids, DebateCall::new(speaker, request, user_prompt)))
@@ -240,8 +262,9 @@ impl Debate {
                 thread.card = Some(outcome::missing(self.input.calls.prompts, &self.input.metrics));
                 continue;
             }
-            let user_prompt: PromptText =
-                prompt::score(&self.input, thread.rounds_done, &thread.objection_log).into();
+            let notes = thread.take_decision_maker_notes();
+            let score = prompt::score(&self.input, thread.rounds_done, &thread.objection_log);
+            let user_prompt: PromptText = prompt::with_notes(&notes, score).into();
             let request = thread.ask_decision_maker(CallPurpose::Score, &user_prompt);
             let ids = thread.ids.score.clone();
             self.call(
@@ -277,15 +300,28 @@ impl Debate {
         speaker: DebateCallKind,
         reply: &ModelReply,
     ) -> Result<ParsedReply, OutputFault> {
-        let critic = || Ok(DebateTurn::critic(turn::read_critic(reply)?, reply.text.clone()));
+        let is_turn = !matches!(speaker, DebateCallKind::Score { .. });
+        let split = match self.input.calculations {
+            Some(_) if is_turn => Some(turn::split_calculation(reply)?),
+            _ => None,
+        };
+        let (rest, calculation) = match split {
+            Some((rest, calculation)) => (Cow::Owned(rest), calculation),
+            None => (Cow::Borrowed(reply), None),
+        };
+        let critic = |calculation| {
+            let turn = DebateTurn::critic(turn::read_critic(&rest)?, reply.text.clone());
+            Ok(turn.with_calculation(calculation))
+        };
         Ok(match speaker {
-            DebateCallKind::Opening => ParsedReply::Opening(critic()?),
+            DebateCallKind::Opening => ParsedReply::Opening(critic(calculation)?),
             DebateCallKind::Critic { thread, round } => {
-                ParsedReply::Critic { thread, round, debate_turn: critic()? }
+                ParsedReply::Critic { thread, round, debate_turn: critic(calculation)? }
             }
             DebateCallKind::DecisionMaker { thread, round } => {
-                let turn = turn::read_decision_maker(reply)?;
+                let turn = turn::read_decision_maker(&rest)?;
                 let debate_turn = DebateTurn::decision_maker(turn, reply.text.clone());
+                let debate_turn = debate_turn.with_calculation(calculation);
                 ParsedReply::DecisionMaker { thread, round, debate_turn }
             }
             DebateCallKind::Score { thread } => {
@@ -342,6 +378,7 @@ impl Debate {
         user_prompt: PromptText,
         parsed: ParsedReply,
     ) {
+        self.note_calculation(id, &parsed);
         match parsed {
             ParsedReply::Opening(debate_turn) => {
                 self.opening_unstructured = debate_turn.turn.is_none();
@@ -368,6 +405,17 @@ impl Debate {
                     thread.card = Some(card);
                 }
             }
+        }
+    }
+
+    /// Continues when nothing of the half round is pending.
+    fn continue_if_complete(&mut self, step: &mut Step) {
+        if !self.open.is_empty() || self.calculations.is_running() {
+            return;
+        }
+        self.start_calculations(step);
+        if !self.calculations.is_running() {
+            self.advance(step);
         }
     }
 
@@ -489,6 +537,12 @@ impl Workflow for Debate {
     fn resume(&mut self, id: &EffectId, result: EffectResult) -> Result<Step, UnexpectedResult> {
         let (name, stage) = (result.name(), self.stage.name());
         let unexpected = || Err(UnexpectedResult { id: id.clone(), result: name, stage });
+        if let Some(ended) = self.calculations.finish(id, &result) {
+            let mut step = Step::default();
+            self.calculated(&mut step, ended);
+            self.continue_if_complete(&mut step);
+            return Ok(step);
+        }
         let answer: Result<ModelReply, ModelFailure> = match result {
             EffectResult::ModelReplied(reply) => Ok(reply),
             EffectResult::ModelFailed(failure) => Err(failure),
@@ -507,9 +561,7 @@ impl Workflow for Debate {
                 self.failed(&mut step, call, kind);
             }
         }
-        if self.open.is_empty() {
-            self.advance(&mut step);
-        }
+        self.continue_if_complete(&mut step);
         Ok(step)
     }
 }

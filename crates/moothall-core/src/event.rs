@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::consult::{CloseCall, EvidenceSource};
-use crate::debate::{DebateDegradation, DebateStance, Objection};
+use crate::debate::{CalculationResult, DebateDegradation, DebateStance, Objection};
 use crate::model::{CallPurpose, FailureKind, ModelName, TokenUsage, UsageBasis};
 use crate::sandbox::{ExecutionExit, FileRef, GuestPath, IsolationClass};
 use crate::verdict::{StabilityReport, TierList};
@@ -366,6 +366,16 @@ pub enum RunEventBody {
         stance: Option<DebateStance>,
         /// The cited evidence.
         cites: Vec<String>,
+    },
+    /// A calculation that a participant of a debate attached to a turn ended.
+    Calculated {
+        /// The execution; the turn if the program was not accepted.
+        effect_id: EffectId,
+        /// The move.
+        #[serde(rename = "move")]
+        move_id: String,
+        /// The program with its values, or why it has none.
+        calculation: Box<CalculationResult>,
     },
     /// A move was scored.
     SandboxScored {

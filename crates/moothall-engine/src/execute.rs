@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use moothall_core::consult::GATHER_ID;
+use moothall_core::debate::calculation_facts;
 use moothall_core::money::SpendTotals;
 use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{
@@ -27,6 +29,8 @@ pub struct SandboxPerformer {
     executor: Arc<dyn ProgramExecutor>,
     store: Arc<dyn Store>,
     run_id: RunId,
+    /// What the sandboxes are for, in listings.
+    stage: &'static str,
 }
 
 impl SandboxPerformer {
@@ -37,7 +41,13 @@ impl SandboxPerformer {
         store: Arc<dyn Store>,
         run_id: RunId,
     ) -> Self {
-        Self { models, executor, store, run_id }
+        Self { models, executor, store, run_id, stage: "program" }
+    }
+
+    /// Executes the calculations of debates.
+    #[must_use]
+    pub fn for_calculations(self) -> Self {
+        Self { stage: "calculation", ..self }
     }
 
     async fn execute(
@@ -46,7 +56,7 @@ impl SandboxPerformer {
         request: &ExecuteRequest,
     ) -> Result<SandboxExecution, SandboxFailure> {
         let inputs = self.inputs(request).await?;
-        let labels = SandboxLabels::of_effect(&self.run_id, id).with("stage", "program");
+        let labels = SandboxLabels::of_effect(&self.run_id, id).with("stage", self.stage);
         let job = ExecutionJob { labels: &labels, request, inputs };
         let started = Instant::now();
         let ExecutionOutput { mut execution, files } = self.executor.execute(job).await?;
@@ -70,15 +80,30 @@ impl SandboxPerformer {
         let mut inputs = BTreeMap::new();
         for (path, file) in &request.inputs {
             let found = self.store.artifact(&self.run_id, &file.sha256).await;
-            let bytes = found
-                .map_err(|error| failed(SandboxFailureKind::Request, format!("{path}: {error}")))?
-                .ok_or_else(|| {
-                    let detail = format!("{path} is not among the files of the run");
-                    failed(SandboxFailureKind::Request, detail)
-                })?;
+            let found = found
+                .map_err(|error| failed(SandboxFailureKind::Request, format!("{path}: {error}")))?;
+            let bytes = match found {
+                Some(bytes) => Some(bytes),
+                None => self.gathered_facts(file).await,
+            };
+            let bytes = bytes.ok_or_else(|| {
+                let detail = format!("{path} is not among the files of the run");
+                failed(SandboxFailureKind::Request, detail)
+            })?;
             inputs.insert(path.clone(), bytes);
         }
         Ok(inputs)
+    }
+
+    /// The facts that a calculation reads. They follow from the gathered evidence in the journal,
+    /// so they are not stored again.
+    async fn gathered_facts(&self, file: &FileRef) -> Option<Vec<u8>> {
+        let ids = [GATHER_ID.parse().ok()?];
+        let journal = self.store.journal_entries(&self.run_id, &ids).await.ok()?;
+        let gathered = journal.into_values().next()?.result;
+        let EffectResult::Gathered(evidence) = gathered else { return None };
+        let bytes = calculation_facts(evidence.sheet.as_ref());
+        (FileRef::of(&bytes) == *file).then_some(bytes)
     }
 
     /// Stores the output files and lists exactly those in the execution.

@@ -9,6 +9,7 @@
 //! meaning: whether "driven by services" is true is left to people and critics.
 
 mod advice;
+mod calculations;
 mod candidates;
 mod check_number;
 mod citations;
@@ -43,6 +44,7 @@ use self::context::SentenceContext;
 use self::fact_index::EvidenceIndex;
 
 pub use self::advice::advice_language;
+pub use self::calculations::{CalculatedValue, CitableCalculation, calculation_quotes};
 pub use self::clause::{ChangeDirection, LossMention, NumberComparator};
 pub use self::digits::PrintedSign;
 pub use self::fact_index::CitableEvidence;
@@ -118,7 +120,8 @@ impl<'a> ClaimChecker<'a> {
         };
         let found = numbers(text);
         for number in found.iter().take(MAX_NUMBERS) {
-            let (verdict, detail) = judge(number, &around);
+            let quoted = calculations::check_quote(number, text, self.index.calculations);
+            let (verdict, detail) = quoted.unwrap_or_else(|| judge(number, &around));
             claims.push(claim(ClaimKind::Number, &number.text, verdict, detail));
         }
         if let Some(number) = found.get(MAX_NUMBERS) {

@@ -22,8 +22,8 @@ fn check(text: &str, expected: &[(&str, &str)]) {
         sheet: Some(&sheet),
         events: &events,
         passages: &passages,
-        documents: &[],
         headlines: &headlines,
+        ..CitableEvidence::default()
     };
     let claims = ClaimChecker::new(known).check(text);
     let found: Vec<(String, String)> =

@@ -413,6 +413,10 @@ pub(crate) struct VerifyArgs {
     /// if it is stored on this machine]
     #[arg(long, value_name = "FILE")]
     pub(crate) parent: Option<PathBuf>,
+    /// Also run the calculations of the debates again in sandboxes, and compare their output byte
+    /// for byte
+    #[arg(long)]
+    pub(crate) calculations: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -202,6 +202,7 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
         | RunEventBody::Isolation { .. }
         | RunEventBody::SandboxRound { .. }
         | RunEventBody::SandboxTurn { .. }
+        | RunEventBody::Calculated { .. }
         | RunEventBody::SandboxScored { .. }
         | RunEventBody::VerdictUpdated { .. }
         | RunEventBody::PipelineComplete { .. } => consult_events::event(&stored.event.body),

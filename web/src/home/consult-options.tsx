@@ -33,6 +33,7 @@ export interface ConsultOptions {
   panel: string;
   repeat: string;
   baseline: boolean;
+  calculations: boolean;
   allowStale: boolean;
   acceptFindings: boolean;
 }
@@ -56,6 +57,7 @@ export const NO_OPTIONS: ConsultOptions = {
   panel: "",
   repeat: "",
   baseline: false,
+  calculations: false,
   allowStale: false,
   acceptFindings: false,
 };
@@ -70,6 +72,7 @@ export function optionsBody(options: ConsultOptions) {
     allow_stale: options.allowStale,
     baseline: options.baseline,
     accept_findings: options.acceptFindings,
+    ...(options.calculations && { calculations: true }),
     ...(options.brief.trim() !== "" && { brief: options.brief }),
     ...(options.committeeFile && { committee_file: options.committeeFile.text }),
     ...(options.addedMoves.trim() !== "" && { add_moves: options.addedMoves }),
@@ -251,6 +254,11 @@ export function ConsultOptionsPanel({
           checked={options.baseline}
           onChange={(baseline) => onChange({ baseline })}
           label="Also score every move without its debate"
+        />
+        <Check
+          checked={options.calculations}
+          onChange={(calculations) => onChange({ calculations })}
+          label="Let speakers attach calculations, each run in its own sandbox"
         />
         <Check
           checked={options.acceptFindings}

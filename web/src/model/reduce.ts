@@ -258,6 +258,11 @@ class Draft {
           cites: event.cites,
         });
         break;
+      case "calculated": {
+        const one = this.one(consult, event.move);
+        one.calculations = [...(one.calculations ?? []), event.calculation];
+        break;
+      }
       case "sandbox_scored": {
         const given = Object.values(event.breakdown).filter((scores) => Object.keys(scores).length > 0);
         const sums = given.map(sumOf);

@@ -1,6 +1,6 @@
 import clsx from "clsx";
 import { Tabs } from "radix-ui";
-import { useEffect, useRef, useState } from "react";
+import { Fragment, useEffect, useRef, useState } from "react";
 import { Link } from "react-router";
 import { useGet } from "../api/use-get";
 import type { DebateThread, ThreadTurn } from "../gen/api";
@@ -11,6 +11,7 @@ import { AgentText } from "../ui/agent-text";
 import { Mark, seatShape } from "../ui/mark";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 import { type Cell, MiniStrip } from "../viz/heat-strip";
+import { Calculation, calculationsOf } from "./calculation";
 import { isolationWords } from "./isolation";
 import { criticName, seatName, shortName } from "./people";
 import type { Place } from "./place";
@@ -219,14 +220,18 @@ function Transcript({
         }}
       >
         {turns.map((turn, i) => (
-          <TurnText
-            key={`${turn.round}-${turn.role}-${i}`}
-            turn={turn}
-            first={turns[i - 1]?.round !== turn.round}
-            name={turn.role === "critic" ? criticName(view) : seatName(view, id)}
-            stance={turn.role === "critic" ? null : stanceOf(one, turn.round, id)}
-            seat={seat}
-          />
+          <Fragment key={`${turn.round}-${turn.role}-${i}`}>
+            <TurnText
+              turn={turn}
+              first={turns[i - 1]?.round !== turn.round}
+              name={turn.role === "critic" ? criticName(view) : seatName(view, id)}
+              stance={turn.role === "critic" ? null : stanceOf(one, turn.round, id)}
+              seat={seat}
+            />
+            {calculationsOf(one, turn, id).map((calculation) => (
+              <Calculation key={calculation.id} calculation={calculation} />
+            ))}
+          </Fragment>
         ))}
         {awaited && (
           <article className={clsx("turn", awaited === "critic" ? "C" : seatShape(seat))}>

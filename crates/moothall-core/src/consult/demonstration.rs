@@ -6,6 +6,7 @@
 //! one has a wrong number that its rewrite corrects, one keeps a projection that is not marked as
 //! an assumption. Every text is marked as a demonstration.
 
+mod calculations;
 mod debate;
 mod facts;
 mod moves;

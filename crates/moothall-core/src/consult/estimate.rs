@@ -13,6 +13,7 @@ use super::panel_prompt::{self, CASE_TOKENS};
 use super::prompt::document_tokens;
 use super::proposals;
 use super::verdict_plan::{ControlPlan, VerdictPlan};
+use crate::debate::{CALCULATION_TOKENS, MAX_PER_DEBATE, base_calls};
 use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
 
@@ -90,8 +91,10 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
         None => (most * 5 / 8, most),
     };
     let message = u64::from(input.calls.message_tokens);
+    let calculations = CalculationTokens::of(input);
     let low =
         TextLengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };
+    let message = message + calculations.message;
     let high = TextLengths { dossier: high, document: full, message, move_: full / 3 };
     let mut roles = Vec::new();
     let mut add = |purpose,
@@ -151,6 +154,8 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
     debate.critic += input.added_tokens(&["critic", "case", "open", "findings", "press"]);
     debate.maker += input.added_tokens(&["decision_maker", "case", "answer"]);
     debate.scoring += input.added_tokens(&["score", "score_alone"]);
+    debate.critic += calculations.rules;
+    debate.maker += calculations.rules;
     let panel = PanelCounts::of(input, moves);
     let short = debate.with_rounds(panel.rounds_again);
     let opening_and_threads = moves
@@ -199,7 +204,8 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
         let calls = panel.cases.saturating_mul(count(group.1.len()));
         let own = panel_prompt::rules_tokens(input) + debate.scoring;
         add(CallPurpose::PanelScore, group, calls, &|lengths, bound| {
-            let one = after(lengths.dossier + own, CASE_TOKENS, lengths.message);
+            let case = CASE_TOKENS + calculations.case;
+            let one = after(lengths.dossier + own, case, lengths.message);
             // Members of one model share the dossier in its cache.
             let sum = times(&one, u64::from(calls));
             bound.with_dossier_cache_write(sum, lengths.dossier, 1)
@@ -224,6 +230,28 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
     let beside = roles.iter().filter(is_beside);
     let beside = beside.map(|role| role.calls).fold(0, u32::saturating_add);
     ConsultEstimate { calls: all.saturating_sub(beside), beside, roles }
+}
+
+/// How much calculations add to prompts and answers; nothing if they are off.
+#[derive(Default)]
+struct CalculationTokens {
+    /// To a message, on average over a debate.
+    message: u64,
+    rules: u64,
+    /// To a case of the panel.
+    case: u64,
+}
+
+impl CalculationTokens {
+    fn of(input: &ConsultInput) -> Self {
+        if !input.terms.calculations {
+            return Self::default();
+        }
+        let makers = count(input.committee.decision_makers.len());
+        let turns = u64::from(base_calls(input.committee.rounds, makers)).max(1);
+        let all = u64::from(CALCULATION_TOKENS) * MAX_PER_DEBATE as u64;
+        Self { message: all.div_ceil(turns), rules: 400, case: 1_600 }
+    }
 }
 
 /// How much a panel adds: an upper bound, because repeats may end early and facts for planted moves

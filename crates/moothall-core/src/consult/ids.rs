@@ -11,6 +11,9 @@ use super::planted_controls::control_id;
 use super::workflow::Consult;
 use crate::{EffectId, InvalidId};
 
+/// The effect that gathers the evidence.
+pub const GATHER_ID: &str = "gather";
+
 pub(crate) struct ConsultIds {
     pub(crate) gather: EffectId,
     pub(crate) financials: EffectId,
@@ -52,7 +55,7 @@ impl ConsultIds {
     pub(crate) fn of(input: &ConsultInput) -> Result<Self, InvalidConsult> {
         let analyst_ids = analyst_ids(&input.committee, input.moves)?;
         let ids = Self {
-            gather: "gather".parse()?,
+            gather: GATHER_ID.parse()?,
             financials: "synthesize/financials".parse()?,
             news: "synthesize/news".parse()?,
             f1: RequestIds::of("F1", "rewrite")?,

@@ -36,6 +36,9 @@ pub struct ConsultOptions {
     /// Also scores every move without a debate.
     #[serde(default, skip_serializing_if = "is_false")]
     pub baseline: bool,
+    /// Lets critic and decision makers attach calculations to their turns.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub calculations: bool,
 }
 
 /// Why options are invalid.

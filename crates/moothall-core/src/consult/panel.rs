@@ -23,7 +23,7 @@ use super::state::{ConsultState, DebateRecord, MoveRecord};
 use super::verdict_plan::VerdictPlan;
 use super::workflow::{Consult, ConsultStage, ConsultTask, PendingConsultEffect};
 use crate::child::ChildRequest;
-use crate::debate::{DebateInput, DebateScoring, Objection, Scorecard};
+use crate::debate::{DebateInput, DebateResult, DebateScoring, Scorecard};
 use crate::model::{ModelList, ModelName};
 use crate::verdict::{
     CaseFile, CaseKind, ControlCase, ControlKind, PanelCard, PanelCase, PanelJudge, PanelLabel,
@@ -198,12 +198,14 @@ impl Consult {
         };
         let Some(Ok(debated)) = debate.map(|debate| &debate.result) else { return };
         let Some(found) = known.any_move(&key.move_id) else { return };
-        let case = self.case_file(&found.proposal, Some(&debated.objections));
+        let DebateResult { objections, calculations, .. } = debated;
+        let hidden = panel_prompt::hidden_names(&self.input);
+        let case = CaseFile::of_debate(&found.proposal, objections, calculations, &hidden);
         self.request_cards(step, &case_id, &case);
     }
 
-    fn case_file(&self, proposal: &Proposal, record: Option<&[Objection]>) -> CaseFile {
-        CaseFile::of(proposal, record, &panel_prompt::hidden_names(&self.input))
+    fn case_file(&self, proposal: &Proposal) -> CaseFile {
+        CaseFile::of(proposal, None, &panel_prompt::hidden_names(&self.input))
     }
 
     fn request_cards(&mut self, step: &mut Step, case_id: &str, case: &CaseFile) {
@@ -224,8 +226,8 @@ impl Consult {
         let prefix = pass_prefix(self.known.panel.pass());
         for move_id in &weakened {
             let Some(found) = self.known.any_move(move_id) else { continue };
-            let original = self.case_file(&found.proposal, None);
-            let worse = self.case_file(&weakened_copy(&found.proposal), None);
+            let original = self.case_file(&found.proposal);
+            let worse = self.case_file(&weakened_copy(&found.proposal));
             self.request_cards(step, &format!("{prefix}{move_id}/{ORIGINAL}"), &original);
             self.request_cards(step, &format!("{prefix}{move_id}/{WEAKENED}"), &worse);
         }

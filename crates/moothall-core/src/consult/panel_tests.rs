@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::*;
 use crate::child::ChildRequest;
-use crate::debate::{DebateStance, ObjectionSeverity, ObjectionState, base_calls};
+use crate::debate::{DebateStance, Objection, ObjectionSeverity, ObjectionState, base_calls};
 use crate::model::{CallPurpose, ModelName, ModelRequest};
 use crate::verdict::{PanelCheck, VerdictTier};
 use crate::{Conclusion, EffectId, EffectResult, FindingSeverity, Outcome, RunVerdict};

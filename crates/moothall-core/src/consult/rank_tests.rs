@@ -19,6 +19,7 @@ fn debated(total_score: u32) -> DebateResult {
         objections: Vec::new(),
         stances: BTreeMap::new(),
         degraded: Vec::new(),
+        calculations: Vec::new(),
     }
 }
 

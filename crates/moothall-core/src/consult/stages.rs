@@ -223,6 +223,7 @@ impl Consult {
                 Some(_) => DebateScoring::DefendersAndPanel,
                 None => DebateScoring::Defenders,
             },
+            calculations: self.input.terms.calculations.then(|| self.known.calculation_facts()),
         }
     }
 

@@ -9,10 +9,11 @@ use super::review::MoveReviewDecision;
 use super::text_check::{TextCheck, is_synthetic};
 use crate::RunFinding;
 use crate::child::ChildIsolation;
-use crate::debate::{DebateResult, Scorecard};
+use crate::debate::{DebateResult, Scorecard, calculation_facts};
 use crate::evidence::{Evidence, Provenance};
 use crate::model::{FailureKind, ModelFailure, PromptText};
 use crate::prompt_revision::PromptTexts;
+use crate::sandbox::FileRef;
 use crate::text::one_line;
 use crate::{CanonicalJsonError, OwnTexts, PromptRevision, Sha256Hex, canonical_json};
 
@@ -192,6 +193,12 @@ impl ConsultState {
     /// Numbers of the moves to debate: all that are not vetoed.
     pub(crate) fn debated_moves(&self) -> impl Iterator<Item = u32> {
         self.moves.iter().filter(|(_, tried)| !tried.is_vetoed()).map(|(number, _)| *number)
+    }
+
+    /// The facts that calculations read. Without a fact sheet there are none.
+    pub(crate) fn calculation_facts(&self) -> FileRef {
+        let sheet = self.evidence.as_deref().and_then(|evidence| evidence.sheet.as_ref());
+        FileRef::of(&calculation_facts(sheet))
     }
 
     /// Whether the evidence is synthetic.

@@ -213,6 +213,7 @@ pub(crate) fn debated(input: &crate::debate::DebateInput, score: u8) -> EffectRe
             objections: Vec::new(),
             stances: BTreeMap::new(),
             degraded: Vec::new(),
+            calculations: Vec::new(),
         })),
     ))
 }

@@ -1,5 +1,6 @@
 //! A pending call, and the parsed reply to it.
 
+use super::calculation::CalculationRequest;
 use super::result::Scorecard;
 use super::thread::DebateTurn;
 use super::turn::{CriticTurn, DecisionMakerTurn};
@@ -42,4 +43,32 @@ pub(crate) enum ParsedReply {
     Critic { thread: usize, round: u32, debate_turn: DebateTurn<CriticTurn> },
     DecisionMaker { thread: usize, round: u32, debate_turn: DebateTurn<DecisionMakerTurn> },
     Score { thread: usize, card: Scorecard },
+}
+
+impl ParsedReply {
+    /// The calculation attached to the turn.
+    pub(crate) fn calculation(&self) -> Option<&CalculationRequest> {
+        match self {
+            Self::Opening(turn) | Self::Critic { debate_turn: turn, .. } => {
+                turn.calculation.as_ref()
+            }
+            Self::DecisionMaker { debate_turn, .. } => debate_turn.calculation.as_ref(),
+            Self::Score { .. } => None,
+        }
+    }
+
+    /// Everything that the turn says, for checks of its numbers.
+    pub(crate) fn prose(&self) -> String {
+        match self {
+            Self::Opening(turn) | Self::Critic { debate_turn: turn, .. } => {
+                let objections = turn.turn.iter().flat_map(|turn| &turn.objections);
+                let texts = objections.map(|objection| objection.text.as_str());
+                let texts: Vec<&str> =
+                    std::iter::once(turn.message.as_str()).chain(texts).collect();
+                texts.join("\n\n")
+            }
+            Self::DecisionMaker { debate_turn, .. } => debate_turn.message.clone(),
+            Self::Score { .. } => String::new(),
+        }
+    }
 }

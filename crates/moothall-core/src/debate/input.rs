@@ -9,6 +9,8 @@ use super::turn::REASONING;
 use crate::consult::committee::{CommitteeMember, ScoreMetric};
 use crate::model::{ModelList, PromptText, Temperature};
 use crate::prompt_revision::PromptTexts;
+use crate::sandbox::FileRef;
+use crate::view::is_move_id;
 use crate::{OwnTexts, PromptRevision, TextKind};
 
 /// Maximum sizes of the dossier and of the move, far above what fits a context window.
@@ -54,6 +56,10 @@ pub struct DebateInput {
     /// Who scores the move after the debate.
     #[serde(default, skip_serializing_if = "DebateScoring::is_default")]
     pub scoring: DebateScoring,
+    /// The facts that calculations read, as stored with the run; `None` if the speakers cannot
+    /// attach calculations. Only their hash is known here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calculations: Option<FileRef>,
 }
 
 /// Who scores a move after its debate.
@@ -168,6 +174,14 @@ pub fn base_calls(rounds: u32, decision_makers: u32) -> u32 {
 impl DebateInput {
     pub(crate) fn texts(&self) -> PromptTexts<'_> {
         PromptTexts { revision: self.calls.prompts, own: Some(&self.prompts) }
+    }
+
+    /// The id of the move as its text has it. The id of the debate would tell the speakers that a
+    /// move is planted, or debated again.
+    pub(crate) fn shown_move_id(&self) -> &str {
+        let mut headings = self.move_markdown.lines().filter_map(|line| line.strip_prefix("# "));
+        let id = headings.find_map(|heading| Some(heading.split_once(':')?.0));
+        id.filter(|id| is_move_id(id)).unwrap_or(&self.move_id)
     }
 
     pub(crate) fn validate(&self) -> Result<(), InvalidDebate> {

@@ -70,6 +70,7 @@ pub(crate) fn debated(debate: &Debate) -> DebateResult {
             .filter_map(|thread| Some((thread.seat.id.clone(), thread.stances.last()?.1)))
             .collect(),
         degraded: degraded(debate),
+        calculations: debate.calculations.results(),
     }
 }
 
@@ -82,6 +83,11 @@ pub(crate) fn finish(debate: &mut Debate, step: &mut Step) {
     let mut findings: Vec<RunFinding> =
         debated.degraded.iter().map(|degraded| degradation(&debated, degraded)).collect();
     findings.extend(debate.threads.iter().flat_map(|thread| baseless(&debated.move_id, thread)));
+    // By place, because answers arrive in any order.
+    debate
+        .misquotes
+        .sort_by(|one, other| (&one.subject, &one.message).cmp(&(&other.subject, &other.message)));
+    findings.append(&mut debate.misquotes);
     debate.stage = DebateStage::Done;
     step.outcome = Some(Outcome::new(findings, Conclusion::Debated(Box::new(debated))));
 }

@@ -8,9 +8,10 @@
 
 use std::fmt::Write as _;
 
+use super::calculation::{CalculationResult, MAX_CODE_LINES, MAX_PER_SPEAKER};
 use super::chain::Persona;
 use super::citations::cites;
-use super::input::DebateInput;
+use super::input::{CallSettings, DebateInput};
 use super::objections::{
     CriticTurnRecord, DecisionMakerTurnRecord, ObjectionEntry, ObjectionLog, ObjectionRef,
 };
@@ -20,7 +21,7 @@ use super::turn::{self, DecisionMakerTurn, MAX_OBJECTION_CHARS, RaisedObjection}
 use crate::consult::committee::{CommitteeMember, ScoreMetric, TOP_LEVEL};
 use crate::model::{CacheDuration, PromptBlock};
 use crate::prompt_revision::{PromptTemplate, PromptTexts, template};
-use crate::text::{fenced, one_line};
+use crate::text::{fenced, fill, one_line};
 
 const CRITIC: PromptTemplate = template!("critic", "the critic: rules of the debate");
 const DECISION_MAKER: PromptTemplate =
@@ -37,9 +38,15 @@ const SCORE_ALONE: PromptTemplate = template!("score_alone", "asks for scores wi
 const SUMMARY: PromptTemplate =
     template!("summary", "replaces rounds that do not fit the context window");
 
+/// Rules for calculations. Users cannot replace them: they say what code checks.
+const CALCULATION: &str = include_str!("prompts/calculation.md");
+
 /// The prompts of a debate that users may replace.
 pub(crate) const TEMPLATES: [PromptTemplate; 10] =
     [CRITIC, DECISION_MAKER, CASE, OPEN, FINDINGS, PRESS, ANSWER, SCORE, SCORE_ALONE, SUMMARY];
+
+/// Tokens that an answer may use in addition if it may contain a program.
+pub(crate) const CALCULATION_TOKENS: u32 = 1_000;
 
 /// Limits for the check findings that are shown.
 const MAX_FINDINGS: usize = 40;
@@ -62,13 +69,13 @@ pub(crate) fn critic(input: &DebateInput) -> Persona {
             ("words", &input.calls.message_words().to_string()),
         ],
     );
-    let schema = turn::critic_schema(&input.calls);
+    let schema = turn::critic_schema(&input.calls, input.calculations.is_some());
     Persona {
         models: input.critic_model.clone(),
         system: system(input, rules, &input.critic.lens),
         score_schema: schema.clone(),
         schema,
-        calls: input.calls.clone(),
+        calls: with_calculation_tokens(input),
         own_prompts: input.prompts.clone(),
     }
 }
@@ -88,14 +95,61 @@ pub(crate) fn decision_maker(input: &DebateInput, seat: &CommitteeMember) -> Per
     Persona {
         models: seat.model.clone().unwrap_or_else(|| input.decision_maker_model.clone()),
         system: system(input, rules, &who),
-        schema: turn::decision_maker_schema(&input.calls, &input.metrics),
+        schema: turn::decision_maker_schema(
+            &input.calls,
+            &input.metrics,
+            input.calculations.is_some(),
+        ),
         score_schema: turn::score_schema(&input.calls, &input.metrics),
-        calls: input.calls.clone(),
+        calls: with_calculation_tokens(input),
         own_prompts: input.prompts.clone(),
     }
 }
 
+/// Settings with room for a program beside the message.
+fn with_calculation_tokens(input: &DebateInput) -> CallSettings {
+    let added = input.calculations.map_or(0, |_| CALCULATION_TOKENS);
+    let message_tokens = input.calls.message_tokens.saturating_add(added);
+    CallSettings { message_tokens, ..input.calls.clone() }
+}
+
+/// The rules of a side, with those for calculations if they are allowed.
+fn with_calculation_rules(input: &DebateInput, rules: String) -> String {
+    if input.calculations.is_none() {
+        return rules;
+    }
+    let values = [
+        ("most", MAX_PER_SPEAKER.to_string()),
+        ("lines", MAX_CODE_LINES.to_string()),
+        ("move", input.shown_move_id().to_owned()),
+    ];
+    let values: Vec<(&str, &str)> =
+        values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    format!("{rules}\n\n{}", fill(CALCULATION, &values))
+}
+
+/// A prompt with the lines about calculations before it. Programs and their purposes are written by
+/// models, so the lines are as untrusted as messages.
+pub(crate) fn with_notes(notes: &[String], prompt: String) -> String {
+    if notes.is_empty() {
+        return prompt;
+    }
+    format!("Code reports about calculations:\n{}\n{prompt}", fenced(&notes.join("\n")))
+}
+
+/// A calculation as both sides read it.
+pub(crate) fn calculation_line(result: &CalculationResult) -> String {
+    let CalculationResult { id, speaker, purpose, .. } = result;
+    let mut line = format!("{id} ({speaker}): {purpose} Result: {}.", result.outcome_text());
+    let basis = result.basis_text();
+    if !basis.is_empty() {
+        let _ = write!(line, " Basis: {basis}.");
+    }
+    clean(&line, MAX_MESSAGE_BYTES)
+}
+
 fn system(input: &DebateInput, rules: String, who: &str) -> Vec<PromptBlock> {
+    let rules = with_calculation_rules(input, rules);
     let proposed = fenced(&clean(&input.move_markdown, usize::MAX));
     let case = CASE.fill(input.texts(), &[("move", &proposed), ("who", who)]);
     let blocks =

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::calculation::CalculationResult;
+
 /// The result of a debate: scores and objections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,9 @@ pub struct DebateResult {
     /// Problems of this debate; empty for a clean one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<DebateDegradation>,
+    /// The calculations that the speakers attached, by round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calculations: Vec<CalculationResult>,
 }
 
 impl DebateResult {

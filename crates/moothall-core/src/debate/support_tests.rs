@@ -31,6 +31,7 @@ pub(crate) fn input(rounds: u32) -> DebateInput {
         calls: CallSettings::default(),
         prompts: crate::OwnTexts::default(),
         scoring: DebateScoring::default(),
+        calculations: None,
     }
 }
 
@@ -147,8 +148,7 @@ impl Ran {
     }
 
     pub(crate) fn rules(&self) -> Vec<(String, String)> {
-        let rule =
-            |finding: &crate::RunFinding| (finding.rule.to_string(), finding.subject.clone());
+        let rule = |finding: &RunFinding| (finding.rule.to_string(), finding.subject.clone());
         self.outcome.findings.iter().map(rule).collect()
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn run_in_order(
     mut choose: impl FnMut(usize) -> usize,
 ) -> Ran {
     let mut debate = Debate::new(input).unwrap();
-    let mut open: Vec<(EffectId, ModelRequest)> = Vec::new();
+    let mut open: Vec<EffectId> = Vec::new();
     let (mut events, mut asked, mut waves) = (Vec::new(), Vec::new(), Vec::new());
     let mut step = debate.start();
     loop {
@@ -197,16 +197,19 @@ pub(crate) fn run_in_order(
             waves.push(step.perform.iter().map(|(id, _)| id.to_string()).collect());
         }
         for (id, effect) in step.perform {
-            let Effect::CallModel(request) = effect else { panic!("{effect:?}") };
-            asked.push((id.to_string(), (*request).clone()));
-            open.push((id, *request));
+            match effect {
+                Effect::CallModel(request) => asked.push((id.to_string(), *request)),
+                Effect::Execute(_) => {}
+                other => panic!("{other:?}"),
+            }
+            open.push(id);
         }
         if let Some(outcome) = step.outcome {
             assert!(open.is_empty(), "it ended while it waited");
             return Ran { debate, outcome, events, asked, waves };
         }
         assert!(!open.is_empty(), "it waits for nothing");
-        let (id, _) = open.remove(choose(open.len()) % open.len());
+        let id = open.remove(choose(open.len()) % open.len());
         step = debate.resume(&id, answer(id.as_str())).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::calculation::CalculationRequest;
 use super::chain::{MessageChain, Persona};
 use super::citations::cites;
 use super::ids::ThreadIds;
@@ -31,6 +32,7 @@ pub(crate) struct DebateTurn<T> {
     /// The parsed turn; `None` for unstructured text.
     pub(crate) turn: Option<T>,
     pub(crate) cites: Vec<String>,
+    pub(crate) calculation: Option<CalculationRequest>,
 }
 
 impl DebateTurn<CriticTurn> {
@@ -39,7 +41,7 @@ impl DebateTurn<CriticTurn> {
         let prose: Vec<&str> = turn.objections.iter().map(|raised| raised.text.as_str()).collect();
         let cites = cites(&format!("{} {}", turn.message, prose.join(" ")), evidence);
         let message = clean(&turn.message, MAX_MESSAGE_BYTES);
-        Self { message, raw: raw.into(), turn: Some(turn), cites }
+        Self { message, raw: raw.into(), turn: Some(turn), cites, calculation: None }
     }
 }
 
@@ -48,7 +50,7 @@ impl DebateTurn<DecisionMakerTurn> {
         let evidence = turn.answers.iter().flat_map(|answer| &answer.evidence);
         let cites = cites(&turn.message, evidence);
         let message = clean(&turn.message, MAX_MESSAGE_BYTES);
-        Self { message, raw: raw.into(), turn: Some(turn), cites }
+        Self { message, raw: raw.into(), turn: Some(turn), cites, calculation: None }
     }
 }
 
@@ -59,7 +61,12 @@ impl<T> DebateTurn<T> {
             empty if empty.is_empty() => EMPTY_MESSAGE.to_owned(),
             message => message,
         };
-        Self { raw: message.as_str().into(), turn: None, cites: cites(&message, []), message }
+        let cites = cites(&message, []);
+        Self { raw: message.as_str().into(), turn: None, cites, message, calculation: None }
+    }
+
+    pub(crate) fn with_calculation(self, calculation: Option<CalculationRequest>) -> Self {
+        Self { calculation, ..self }
     }
 }
 
@@ -87,6 +94,9 @@ pub(crate) struct CriticThread {
     last_message: String,
     /// The ids assigned to the critic's last objections.
     recorded: Vec<String>,
+    /// What code reports about calculations, in the next prompt of each side.
+    critic_notes: Vec<String>,
+    decision_maker_notes: Vec<String>,
     /// Citations before this round, in the move or in this thread.
     cited: BTreeSet<String>,
     /// Citations in this round.
@@ -116,6 +126,8 @@ impl CriticThread {
             card: None,
             last_message: String::new(),
             recorded: Vec::new(),
+            critic_notes: Vec::new(),
+            decision_maker_notes: Vec::new(),
             cited,
             cited_now: BTreeSet::new(),
         }
@@ -124,6 +136,22 @@ impl CriticThread {
     /// Whether the thread continues.
     pub(crate) fn is_live(&self) -> bool {
         self.failed.is_none()
+    }
+
+    /// Adds a line about calculations for both sides.
+    pub(crate) fn add_note(&mut self, line: &str) {
+        self.critic_notes.push(line.to_owned());
+        self.decision_maker_notes.push(line.to_owned());
+    }
+
+    /// The lines about calculations that the critic has not read yet.
+    pub(crate) fn take_critic_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.critic_notes)
+    }
+
+    /// The lines about calculations that the decision maker has not read yet.
+    pub(crate) fn take_decision_maker_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.decision_maker_notes)
     }
 
     /// The ids assigned to the critic's last objections, and the decision maker's last message.

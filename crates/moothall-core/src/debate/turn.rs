@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::calculation::{CalculationRequest, MAX_CODE_BYTES, MAX_PURPOSE_CHARS};
 use super::input::CallSettings;
 use super::result::{DebateStance, ObjectionSeverity};
 use crate::PromptRevision;
@@ -101,8 +102,17 @@ pub struct RawScores {
     pub reasoning: String,
 }
 
+/// The field of an answer with a calculation. Answers have it only if calculations are allowed.
+pub(crate) const CALCULATION: &str = "calculation";
+
+/// The schema of a calculation or null, if the speakers may attach one.
+fn calculation_field(is_allowed: bool) -> Option<(&'static str, Value)> {
+    let fields = [("purpose", text(MAX_PURPOSE_CHARS)), ("code", text(MAX_CODE_BYTES))];
+    is_allowed.then(|| (CALCULATION, json!({"anyOf": [object(fields), {"type": "null"}]})))
+}
+
 /// The schema of every critic answer.
-pub(crate) fn critic_schema(calls: &CallSettings) -> OutputSchema {
+pub(crate) fn critic_schema(calls: &CallSettings, calculations: bool) -> OutputSchema {
     let bounds = TextBounds(calls);
     let objection = object([
         ("id", bounds.id()),
@@ -110,11 +120,12 @@ pub(crate) fn critic_schema(calls: &CallSettings) -> OutputSchema {
         ("text", bounds.text(MAX_OBJECTION_CHARS)),
         ("evidence", bounds.ids()),
     ]);
-    let turn = object([
+    let turn = [
         ("message", bounds.message()),
         ("objections", list(objection, 0..=MAX_OBJECTIONS)),
         ("withdrawn", bounds.ids()),
-    ]);
+    ];
+    let turn = object(turn.into_iter().chain(calculation_field(calculations)));
     OutputSchema::of_object("critic_turn", turn)
 }
 
@@ -143,7 +154,11 @@ impl TextBounds<'_> {
 }
 
 /// The schema of a decision maker's answer in the debate.
-pub(crate) fn decision_maker_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
+pub(crate) fn decision_maker_schema(
+    calls: &CallSettings,
+    metrics: &[ScoreMetric],
+    calculations: bool,
+) -> OutputSchema {
     let bounds = TextBounds(calls);
     let answer = object([("objection", bounds.id()), ("evidence", bounds.ids())]);
     let turn = [
@@ -159,14 +174,15 @@ pub(crate) fn decision_maker_schema(calls: &CallSettings, metrics: &[ScoreMetric
         }
         PromptRevision::V2 => None,
     };
-    OutputSchema::of_object("decision_maker_turn", object(turn.into_iter().chain(scores)))
+    let turn = turn.into_iter().chain(scores).chain(calculation_field(calculations));
+    OutputSchema::of_object("decision_maker_turn", object(turn))
 }
 
 /// The schema of a decision maker's scores: the reasoning first, because models score better after
 /// they have given their reasons.
 pub(crate) fn score_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> OutputSchema {
     if calls.prompts == PromptRevision::V1 {
-        return decision_maker_schema(calls, metrics);
+        return decision_maker_schema(calls, metrics, false);
     }
     let fields = [(REASONING, text(MAX_REASONING_CHARS))].into_iter().chain(metric_fields(metrics));
     OutputSchema::of_object("scores", object(fields))
@@ -174,6 +190,16 @@ pub(crate) fn score_schema(calls: &CallSettings, metrics: &[ScoreMetric]) -> Out
 
 fn metric_fields(metrics: &[ScoreMetric]) -> impl Iterator<Item = (&str, Value)> {
     metrics.iter().map(|metric| (metric.id.as_str(), integer(1..=TOP_LEVEL)))
+}
+
+/// Splits a calculation off an answer, so that the rest has the form of answers without one.
+pub(crate) fn split_calculation(
+    reply: &ModelReply,
+) -> Result<(ModelReply, Option<CalculationRequest>), OutputFault> {
+    let mut fields: Map<String, Value> = read(reply)?;
+    let calculation = fields.remove(CALCULATION).map_or(Ok(None), from_value)?;
+    let rest = ModelReply { text: Value::Object(fields).to_string(), ..reply.clone() };
+    Ok((rest, calculation))
 }
 
 /// Parses and validates a critic answer.

@@ -12,13 +12,13 @@ fn every_question_has_a_schema_with_all_fields_required_in_order() {
         format!("{value:#}")
     };
     let v1 = CallSettings { prompts: PromptRevision::V1, ..CallSettings::default() };
-    insta::assert_snapshot!("critic_schema", shown(critic_schema(&v1)));
-    let schema = decision_maker_schema(&v1, &board().metrics);
+    insta::assert_snapshot!("critic_schema", shown(critic_schema(&v1, false)));
+    let schema = decision_maker_schema(&v1, &board().metrics, false);
     assert_eq!(schema, score_schema(&v1, &board().metrics));
     insta::assert_snapshot!("decision_maker_schema", shown(schema));
     let v2 = CallSettings::default();
-    insta::assert_snapshot!("critic_schema_v2", shown(critic_schema(&v2)));
-    let schema = decision_maker_schema(&v2, &board().metrics);
+    insta::assert_snapshot!("critic_schema_v2", shown(critic_schema(&v2, false)));
+    let schema = decision_maker_schema(&v2, &board().metrics, false);
     insta::assert_snapshot!("decision_maker_schema_v2", shown(schema));
     insta::assert_snapshot!("score_schema_v2", shown(score_schema(&v2, &board().metrics)));
 }

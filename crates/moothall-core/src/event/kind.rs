@@ -26,6 +26,7 @@ impl RunEventBody {
             Self::Isolation { .. } => "isolation",
             Self::SandboxRound { .. } => "sandbox_round",
             Self::SandboxTurn { .. } => "sandbox_turn",
+            Self::Calculated { .. } => "calculated",
             Self::SandboxScored { .. } => "sandbox_scored",
             Self::VerdictUpdated { .. } => "verdict_updated",
             Self::PipelineComplete { .. } => "pipeline_complete",
@@ -50,6 +51,7 @@ impl RunEventBody {
             | Self::ClaimChecked { effect_id, .. }
             | Self::MovesReviewed { effect_id, .. }
             | Self::Isolation { effect_id, .. }
+            | Self::Calculated { effect_id, .. }
             | Self::SandboxTurn { effect_id, .. } => Some(effect_id),
             Self::RunStarted { .. }
             | Self::ConsultStarted { .. }
@@ -94,6 +96,7 @@ impl RunEventBody {
             | Self::Isolation { .. }
             | Self::SandboxRound { .. }
             | Self::SandboxTurn { .. }
+            | Self::Calculated { .. }
             | Self::SandboxScored { .. }
             | Self::VerdictUpdated { .. }
             | Self::RunPaused { .. } => false,

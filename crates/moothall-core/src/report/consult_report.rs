@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::derive::DeriveFault;
 use crate::child::{ChildIsolation, ChildRequest};
+use crate::claims::CitableCalculation;
 use crate::consult::{
     Consult, ConsultInput, ConsultResult, ConsultState, DO_NOTHING_ID, Move, MoveApproval,
     outcome_of, settle,
 };
-use crate::debate::{Debate, DebateLogEntry, DebateResult};
+use crate::debate::{CalculationResult, Debate, DebateLogEntry, DebateResult};
 use crate::evidence::{CalendarDay, Evidence, UserPassage};
 use crate::replay::{RecordedResult, replay};
 use crate::view::is_move_id;
@@ -25,6 +26,8 @@ pub struct ConsultReport {
     pub debates: BTreeMap<String, DebateReport>,
     /// Other debates: repeats (`m7/d2`), doing nothing (`m0`) and planted moves (`control-1`).
     pub other_debates: BTreeMap<String, DebateReport>,
+    /// What memos may cite from the calculations of first debates.
+    pub calculations: Vec<CitableCalculation>,
     /// The ranking with approvals applied; provisional if there is no outcome yet.
     pub ranked: Option<ConsultResult>,
     /// The outcome with approvals applied, if the run has finished.
@@ -81,7 +84,20 @@ impl ConsultReport {
             _ => None,
         };
         let (input, approvals) = (input.clone(), approvals.to_vec());
-        Ok(Self { input, proceedings, debates, other_debates, ranked, outcome, approvals })
+        let debated = debates.values().filter_map(|debate: &DebateReport| debate.debated.as_ref());
+        let calculations =
+            debated.flat_map(|debated| &debated.calculations).map(CalculationResult::citable);
+        let calculations = calculations.collect();
+        Ok(Self {
+            input,
+            proceedings,
+            debates,
+            other_debates,
+            calculations,
+            ranked,
+            outcome,
+            approvals,
+        })
     }
 
     /// The evidence, if it has been gathered.

@@ -71,7 +71,7 @@ fn policy_score((move_id, debate): (&String, &DebateReport)) -> Option<Value> {
             (id.clone(), Value::Object(scores))
         })
         .collect();
-    Some(json!({
+    let mut score = json!({
         "move_id": move_id,
         "total_score": debated.score(),
         "top_score": debated.top_score,
@@ -83,7 +83,11 @@ fn policy_score((move_id, debate): (&String, &DebateReport)) -> Option<Value> {
         "stances": debated.stances,
         "degraded": debated.degraded,
         "isolation": debate.isolation.as_ref().map(|isolation| isolation.class),
-    }))
+    });
+    if !debated.calculations.is_empty() {
+        score["calculations"] = json!(debated.calculations);
+    }
+    Some(score)
 }
 
 fn conversation((move_id, debate): (&String, &DebateReport)) -> Value {

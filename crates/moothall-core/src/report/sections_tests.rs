@@ -29,6 +29,7 @@ fn ranked_move(move_id: &str, rank: u32, score: u8) -> RankedMove {
             objections: Vec::new(),
             stances: BTreeMap::new(),
             degraded: Vec::new(),
+            calculations: Vec::new(),
         }),
         isolation: None,
         findings: Vec::new(),

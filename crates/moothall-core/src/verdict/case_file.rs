@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::Sha256Hex;
 use crate::consult::Proposal;
-use crate::debate::{Objection, ObjectionReply};
+use crate::debate::{CRITIC, CalculationResult, Objection, ObjectionReply};
 use crate::text::{fenced, one_line};
 
 /// Word limits of the fields. Analysts get the same limits.
@@ -26,6 +26,16 @@ pub(crate) const FIELD_LIMITS: FieldLimits = FieldLimits {
 const MAX_OBJECTIONS: usize = 12;
 const MAX_RECORD_WORDS: usize = 20;
 const MAX_RECORD_IDS: usize = 2;
+
+/// Limits of calculations: about 1,600 tokens.
+const MAX_CALCULATIONS: usize = 4;
+const MAX_PURPOSE_WORDS: usize = 20;
+const MAX_RESULT_WORDS: usize = 40;
+const MAX_SHOWN_LINES: usize = 20;
+const MAX_LINE_CHARS: usize = 80;
+
+/// The kind of calculations in citations.
+const PREFIX: &str = "X0:";
 
 /// Longer words are cut: a text without spaces has no word limit otherwise.
 const MAX_WORD_CHARS: usize = 40;
@@ -177,15 +187,33 @@ impl CaseFile {
     /// Writes a case: the move, and the objections of its debate. `None` for a move that is scored
     /// as written.
     pub fn of(proposal: &Proposal, record: Option<&[Objection]>, hidden: &HiddenNames) -> Self {
-        let body = CaseWriter { hidden }.write(proposal, record);
+        Self::new(&CaseWriter { hidden, calculations: Vec::new() }.write(proposal, record))
+    }
+
+    /// Writes a debated case with the calculations of its debate.
+    pub fn of_debate(
+        proposal: &Proposal,
+        record: &[Objection],
+        calculations: &[CalculationResult],
+        hidden: &HiddenNames,
+    ) -> Self {
+        // By round and text: an order by speaker would show who calculated.
+        let mut calculations: Vec<&CalculationResult> = calculations.iter().collect();
+        calculations.sort_by_key(|one| (one.values().is_empty(), one.round, one.code_sha256));
+        Self::new(&CaseWriter { hidden, calculations }.write(proposal, Some(record)))
+    }
+
+    fn new(body: &str) -> Self {
         let name = Sha256Hex::of(body.as_bytes()).to_string();
-        let text = format!("Case {name:.10}\n\n{}", fenced(&body));
+        let text = format!("Case {name:.10}\n\n{}", fenced(body));
         Self { sha256: Sha256Hex::of(text.as_bytes()), text }
     }
 }
 
 struct CaseWriter<'a> {
     hidden: &'a HiddenNames,
+    /// In the order in which they are numbered.
+    calculations: Vec<&'a CalculationResult>,
 }
 
 impl CaseWriter<'_> {
@@ -216,7 +244,58 @@ impl CaseWriter<'_> {
         if let Some(objections) = record {
             self.record(&mut text, objections);
         }
+        self.write_calculations(&mut text);
         text
+    }
+
+    /// The calculations with their programs. Comments are left out: they are not executed.
+    fn write_calculations(&self, text: &mut String) {
+        if self.calculations.is_empty() {
+            return;
+        }
+        let _ = writeln!(text, "\nCALCULATIONS");
+        for (number, one) in (1..).zip(self.calculations.iter().take(MAX_CALCULATIONS)) {
+            let side = if one.speaker == CRITIC { "against" } else { "for" };
+            let purpose = self.words(&one.purpose, MAX_PURPOSE_WORDS);
+            let result = self.words(&one.outcome_text(), MAX_RESULT_WORDS);
+            let _ = writeln!(text, "X0:{number} ({side}): {purpose}\nResult: {result}");
+            let basis = self.words(&one.basis_text(), MAX_RESULT_WORDS);
+            let _ = writeln!(text, "Basis: {basis}\nProgram:");
+            let is_shown =
+                |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+            for line in one.code.lines().filter(is_shown).take(MAX_SHOWN_LINES) {
+                let line = self.hidden.remove_from(&self.number_calculations(line));
+                let indent = line.len() - line.trim_start_matches(' ').len();
+                let indent = " ".repeat(indent.min(MAX_WORD_CHARS));
+                let _ = writeln!(text, "    {indent}{}", one_line(&line, MAX_LINE_CHARS));
+            }
+        }
+    }
+
+    /// Replaces ids of calculations by their numbers in this case: the ids name move and speaker.
+    fn number_calculations(&self, text: &str) -> String {
+        if self.calculations.is_empty() || !text.contains(PREFIX) {
+            return text.to_owned();
+        }
+        let is_part = |sign: char| sign.is_ascii_alphanumeric() || "-_/".contains(sign);
+        let mut parts = text.split(PREFIX);
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|sign| !is_part(sign)).unwrap_or(part.len());
+            let (id, behind) = part.split_at(end);
+            let is_known = |one: &&CalculationResult| {
+                one.id.strip_prefix(PREFIX).is_some_and(|own| own.eq_ignore_ascii_case(id))
+            };
+            match self.calculations.iter().position(|one| is_known(one)) {
+                Some(at) => {
+                    let _ = write!(out, "{PREFIX}{}{behind}", at + 1);
+                }
+                None => {
+                    let _ = write!(out, "{PREFIX}unknown{behind}");
+                }
+            }
+        }
+        out
     }
 
     fn list(&self, text: &mut String, name: &str, items: &[String], limit: &ListLimit) {
@@ -252,12 +331,12 @@ impl CaseWriter<'_> {
                 "{number}. Against ({}, {}): {said}{}",
                 severity.word(),
                 state.prompt_word(),
-                cited(evidence, &said),
+                self.cited(evidence, &said),
             );
             match reply {
                 Some(ObjectionReply { text: reply, evidence, .. }) => {
                     let said = self.words(reply, MAX_RECORD_WORDS);
-                    let _ = writeln!(text, "   For: {said}{}", cited(evidence, &said));
+                    let _ = writeln!(text, "   For: {said}{}", self.cited(evidence, &said));
                 }
                 None => {
                     let _ = writeln!(text, "   For: no answer");
@@ -266,9 +345,17 @@ impl CaseWriter<'_> {
         }
     }
 
+    /// Ids that the shown text does not contain.
+    fn cited(&self, evidence: &[String], text: &str) -> String {
+        let evidence = evidence.iter().map(|id| self.number_calculations(id));
+        let beside: Vec<String> = evidence.filter(|id| !text.contains(id)).collect();
+        if beside.is_empty() { String::new() } else { format!(" {}", ids(&beside, MAX_RECORD_IDS)) }
+    }
+
     /// At most `most` words on one line, without hidden names.
     fn words(&self, text: &str, most: usize) -> String {
-        let visible = one_line(&self.hidden.remove_from(text), usize::MAX);
+        let text = self.number_calculations(text);
+        let visible = one_line(&self.hidden.remove_from(&text), usize::MAX);
         let mut words = visible.split(' ').filter(|word| !word.is_empty());
         let kept: Vec<String> =
             words.by_ref().take(most).map(|word| one_line(word, MAX_WORD_CHARS)).collect();
@@ -284,12 +371,6 @@ fn ids(evidence: &[String], most: usize) -> String {
     let ids: Vec<String> =
         evidence.iter().take(most).map(|id| format!("[{}]", one_line(id, MAX_ID_CHARS))).collect();
     if ids.is_empty() { NONE.to_owned() } else { ids.join(" ") }
-}
-
-/// Ids that the shown text does not contain.
-fn cited(evidence: &[String], text: &str) -> String {
-    let beside: Vec<String> = evidence.iter().filter(|id| !text.contains(*id)).cloned().collect();
-    if beside.is_empty() { String::new() } else { format!(" {}", ids(&beside, MAX_RECORD_IDS)) }
 }
 
 #[cfg(test)]

@@ -116,6 +116,66 @@ fn texts_cannot_leave_their_fence_or_hide_characters() {
     assert!(!case.text.contains('\u{202e}'));
 }
 
+fn calculation(speaker: &str, code: &str) -> CalculationResult {
+    use crate::debate::CalculationOutcome;
+    CalculationResult {
+        id: format!("X0:m7-{speaker}-1"),
+        speaker: speaker.to_owned(),
+        thread: speaker.to_owned(),
+        round: 1,
+        purpose: "What D1 says in m7.".to_owned(),
+        code: code.to_owned(),
+        code_sha256: Sha256Hex::of(code.as_bytes()),
+        facts: vec!["Revenue:FY2025".to_owned()],
+        constants: vec!["0.08".to_owned()],
+        outcome: CalculationOutcome::Failed { why: "stopped at the time limit".to_owned() },
+    }
+}
+
+#[test]
+fn a_case_has_the_calculations_of_its_debate_without_their_authors() {
+    let code = "# D1 wants this\nif facts[\"Revenue:FY2025\"] > 0:\n    result(\"D1\", 3)\n";
+    let record = [objection("O1", "It fails [X0:m7-D1-1] [X0:m9-D2-4].", "No [X0:M7-d1-1].")];
+    let case = |speaker: &str| {
+        let record = record.clone().map(|one| Objection {
+            text: one.text.replace("m7-D1", &format!("m7-{speaker}")),
+            reply: one.reply.map(|reply| ObjectionReply {
+                text: reply.text.replace("M7-d1", &format!("m7-{speaker}")),
+                evidence: vec![format!("X0:m7-{speaker}-1")],
+                ..reply
+            }),
+            ..one
+        });
+        let calculations = [calculation(speaker, code)];
+        CaseFile::of_debate(&proposal("word"), &record, &calculations, &hidden()).text
+    };
+    let text = case("D1");
+    assert_eq!(text, case("D2"), "the author does not matter");
+    for shown in [
+        "It fails [X0:1] [X0:unknown].",
+        "For: No [X0:1].",
+        "CALCULATIONS\nX0:1 (for): What the defence says in a move.\n",
+        "Result: failed: stopped at the time limit\n",
+        "Basis: facts read: Revenue:FY2025; assumed constants: 0.08\n",
+        "    if facts[\"Revenue:FY2025\"] > 0:\n        result(\"the defence\", 3)\n",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    assert!(!text.contains("wants this") && !text.contains("m7"), "{text}");
+}
+
+#[test]
+fn a_long_program_does_not_make_a_longer_case() {
+    let case = |lines: usize| {
+        let code = format!("x = \"{}\"\n", "long ".repeat(60)).repeat(lines);
+        let calculations: Vec<_> =
+            ["D1", "D2", "D3", "D4", "D5"].map(|one| calculation(one, &code)).into();
+        CaseFile::of_debate(&proposal("word"), &[], &calculations, &hidden()).text.len()
+    };
+    assert_eq!(case(20), case(60));
+    assert!(case(60) < 16_000);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 

@@ -249,6 +249,9 @@ impl ConsultView {
                 self.round(move_id, *round).add_turn(&turn);
                 self.one(move_id).last_turn = Some(turn);
             }
+            RunEventBody::Calculated { move_id, calculation, .. } => {
+                self.one(move_id).calculations.push((**calculation).clone());
+            }
             RunEventBody::SandboxScored { move_id, .. } => self.one(move_id).scored(body),
             RunEventBody::VerdictUpdated {
                 stage,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::debate::{DebateDegradation, DebateStance, Objection};
+use crate::debate::{CalculationResult, DebateDegradation, DebateStance, Objection};
 use crate::event::{RoundStatus, RunEventBody};
 use crate::sandbox::IsolationClass;
 use crate::{EffectId, FindingSeverity, RunFinding};
@@ -35,6 +35,10 @@ pub struct MoveView {
     pub last_turn: Option<TurnView>,
     /// The scores.
     pub scored: Option<MoveScores>,
+    /// The calculations of its debate, in the order in which they ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(optional, as = "Option<Vec<CalculationResult>>"))]
+    pub calculations: Vec<CalculationResult>,
 }
 
 /// One round of a debate.
@@ -119,6 +123,7 @@ impl MoveView {
             rounds: Vec::new(),
             last_turn: None,
             scored: None,
+            calculations: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_json_snapshot;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
+use moothall_core::claims::CalculatedValue;
 use moothall_core::consult::committee::{
     CommitteeMember, InferenceAgents, MetricLevel, ScoreMetric,
 };
@@ -14,8 +15,9 @@ use moothall_core::consult::{
     Proposal, RankedMove, ReviewAction, ReviewChange, ReviewQuestion, RoleModels, SupportCount,
 };
 use moothall_core::debate::{
-    BaselineScores, CallSettings, DebateDegradation, DebateInput, DebateResult, DebateStance,
-    Objection, ObjectionSeverity, ObjectionState, ScoreBasis, Scorecard,
+    BaselineScores, CalculationOutcome, CalculationResult, CallSettings, DebateDegradation,
+    DebateInput, DebateResult, DebateStance, Objection, ObjectionSeverity, ObjectionState,
+    ScoreBasis, Scorecard,
 };
 use moothall_core::evidence::{
     CalendarDay, CompanyProfile, Evidence, FilingEvent, FilingPassage, ItemCode, Provenance,
@@ -258,6 +260,7 @@ fn debate_input() -> DebateInput {
         calls: calls(),
         prompts: moothall_core::OwnTexts::default(),
         scoring: moothall_core::debate::DebateScoring::default(),
+        calculations: None,
     }
 }
 
@@ -312,6 +315,7 @@ fn debated() -> DebateResult {
         objections: vec![objection()],
         stances: BTreeMap::from([("D1".to_owned(), DebateStance::Partial)]),
         degraded: degradations(),
+        calculations: Vec::new(),
     }
 }
 
@@ -586,6 +590,7 @@ fn consultation_inputs_keep_their_serialized_form() {
         pause_after_moves: true,
         do_nothing: true,
         baseline: true,
+        calculations: false,
     };
     round_trip(&terms);
     assert_json_snapshot!("terms", terms);
@@ -704,6 +709,55 @@ fn consultation_effects_keep_their_serialized_form() {
     let request_sha256 = effects.each_ref().map(|effect| effect.request_hash().unwrap());
     assert_json_snapshot!(
         json!({"effects": effects, "request_sha256": request_sha256, "results": results})
+    );
+}
+
+#[test]
+fn calculations_keep_their_serialized_form() {
+    let id: EffectId = "m7/round-2/D1/calculation".parse().unwrap();
+    let calculation = |outcome| CalculationResult {
+        id: "X0:m7-D1-1".to_owned(),
+        speaker: "D1".to_owned(),
+        thread: "D1".to_owned(),
+        round: 2,
+        purpose: "What it shows.".to_owned(),
+        code: "result(\"margin\", 14, \"%\")".to_owned(),
+        code_sha256: Sha256Hex::of(b"code"),
+        facts: vec!["Revenue:FY2025".to_owned()],
+        constants: vec!["0.08".to_owned()],
+        outcome,
+    };
+    let values = vec![CalculatedValue {
+        name: "margin".to_owned(),
+        value: "14.2".parse().unwrap(),
+        unit: "%".to_owned(),
+    }];
+    let outcomes = [
+        CalculationOutcome::Values { values },
+        CalculationOutcome::Failed { why: "exit code 1".to_owned() },
+        CalculationOutcome::NotRun { why: "there is no sandbox".to_owned() },
+    ];
+    let events = outcomes.map(|outcome| {
+        let calculation = Box::new(calculation(outcome));
+        let move_id = "m7".to_owned();
+        RunEvent::about(
+            &id,
+            RunEventBody::Calculated { effect_id: id.clone(), move_id, calculation },
+        )
+    });
+    events.iter().for_each(round_trip);
+    let input = DebateInput { calculations: Some(FileRef::of(b"{}")), ..debate_input() };
+    let terms = ConsultOptions { calculations: true, ..ConsultOptions::default() };
+    round_trip(&terms);
+    round_trip(&input);
+    let request = events.first().map(|event| match &event.body {
+        RunEventBody::Calculated { calculation, .. } => {
+            calculation.request(FileRef::of(b"{}")).limits
+        }
+        _ => panic!("another event"),
+    });
+    assert_json_snapshot!(
+        json!({"events": events, "facts": input.calculations, "limits": request, "terms": terms})
     );
 }
 

@@ -8,6 +8,7 @@ mod execute;
 mod lock;
 mod panel;
 mod person;
+mod real_calculations;
 mod real_debate;
 mod real_pdf;
 mod record;

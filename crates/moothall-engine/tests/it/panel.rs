@@ -52,6 +52,7 @@ pub(crate) fn input(move_id: &str) -> DebateInput {
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
         scoring: moothall_core::debate::DebateScoring::default(),
+        calculations: None,
     }
 }
 

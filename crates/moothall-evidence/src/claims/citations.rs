@@ -2,7 +2,8 @@
 //!
 //! `[F0:Metric:Period]` is a fact, `[E0:accession]` a filing event, `[T0:accession:item:paragraph]`
 //! a passage of a filing, `[U0:document:passage]` one of the user's own documents, `[N0:n]` a
-//! headline, `[A1: basis]` an assumption. One bracket may hold several, separated by `;` or `,`.
+//! headline, `[X0:m7-D2-1]` a calculation of a debate, `[A1: basis]` an assumption. One bracket may
+//! hold several, separated by `;` or `,`.
 
 use super::claim_regex::ClaimRegex;
 
@@ -29,6 +30,10 @@ pub(crate) enum CitationTarget {
     },
     Headline {
         number: u32,
+    },
+    /// A calculation of a debate, without the kind: `m7-D2-1`.
+    Calculation {
+        id: String,
     },
     Assumption,
     /// A citation that cannot be parsed, with the reason.
@@ -118,6 +123,10 @@ fn one(kind: &str, id: &str) -> TextCitation {
             }
             Err(_) => "a headline is cited as [N0:number]",
         },
+        "X0" => {
+            let cited = CitationTarget::Calculation { id: truncated(id) };
+            return TextCitation { text: truncated(&text), cited };
+        }
         kind if kind.starts_with('A') => {
             return TextCitation { text: truncated(&text), cited: CitationTarget::Assumption };
         }

@@ -111,6 +111,7 @@ impl<'a> SentenceContext<'a> {
                 let text = index.headline(*number).ok_or("there is no such headline")?;
                 self.headlines.push(CitedText::new(text));
             }
+            CitationTarget::Calculation { id } => index.find_calculation(id)?,
             CitationTarget::Assumption => self.is_assumed = true,
             CitationTarget::Malformed { why } => return Err(why),
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 
+use super::calculations::{self, CitableCalculation};
 use super::citations::plain_item;
 use crate::evidence::{
     CalendarDay, Evidence, Fact, FactId, FactSheet, FactSource, FactUnit, FilingEvent,
@@ -23,6 +24,8 @@ pub struct CitableEvidence<'a> {
     pub documents: &'a [UserDocument],
     /// Headlines, cited as `[N0:number]`.
     pub headlines: &'a [NewsHeadline],
+    /// Calculations of debates, cited as `[X0:m7-D2-1]`.
+    pub calculations: &'a [CitableCalculation],
 }
 
 impl<'a> From<&'a Evidence> for CitableEvidence<'a> {
@@ -33,6 +36,7 @@ impl<'a> From<&'a Evidence> for CitableEvidence<'a> {
             passages: &evidence.passages,
             documents: &evidence.documents,
             headlines: &evidence.headlines,
+            calculations: &[],
         }
     }
 }
@@ -55,6 +59,7 @@ pub(crate) struct EvidenceIndex<'a> {
     /// Keyed by document and passage.
     documents: BTreeMap<(&'a str, u32), &'a str>,
     headlines: BTreeMap<u32, &'a str>,
+    pub(crate) calculations: &'a [CitableCalculation],
 }
 
 /// Lookup tables over one fact sheet.
@@ -92,6 +97,7 @@ impl<'a> EvidenceIndex<'a> {
             passages,
             documents,
             headlines: known.headlines.iter().map(headline).collect(),
+            calculations: known.calculations,
         }
     }
 
@@ -109,6 +115,16 @@ impl<'a> EvidenceIndex<'a> {
 
     pub(crate) fn document(&self, document: &str, passage: u32) -> Option<&'a str> {
         self.documents.get(&(document, passage)).copied()
+    }
+
+    /// Checks that a cited calculation exists.
+    pub(crate) fn find_calculation(&self, id: &str) -> Result<(), &'static str> {
+        match calculations::find(self.calculations, id) {
+            Some(_) => Ok(()),
+            // Most texts are written before any calculation, and for them the kind does not exist.
+            None if self.calculations.is_empty() => Err("there is no such kind of citation"),
+            None => Err("there is no such calculation"),
+        }
     }
 
     pub(crate) fn headline(&self, number: u32) -> Option<&'a str> {

@@ -20,5 +20,6 @@ pub(crate) fn debate_input() -> DebateInput {
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
         scoring: moothall_core::debate::DebateScoring::default(),
+        calculations: None,
     }
 }

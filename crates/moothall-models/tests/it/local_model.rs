@@ -260,6 +260,7 @@ fn debate_input(rounds: u32) -> DebateInput {
         calls: CallSettings::default(),
         prompts: moothall_core::OwnTexts::default(),
         scoring: moothall_core::debate::DebateScoring::default(),
+        calculations: None,
     }
 }
 

@@ -97,6 +97,9 @@ pub struct StartConsultRequest {
     pub pause_after_moves: bool,
     /// Also score every move without a debate.
     pub baseline: bool,
+    /// Let critic and decision makers attach calculations that run in sandboxes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub calculations: bool,
     /// Also rank moves with wrong numbers or bad citations.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub accept_findings: bool,

@@ -107,6 +107,10 @@ pub(crate) struct ConsultArgs {
     /// moves; three more calls per move
     #[arg(long)]
     pub(crate) baseline: bool,
+    /// Let critic and decision makers attach calculations: short Python programs on the facts, each
+    /// run in a sandbox of its own (image `python`); their values are evidence in the debate
+    #[arg(long)]
+    pub(crate) calculations: bool,
     /// Choose who executes the run: this process (`local`), or the workers of a Restate cluster
     /// (`restate` or `restate=URL`; see: moothall worker --help)
     #[arg(long = "runner", alias = "engine", value_name = "RUNNER", default_value = "local")]

@@ -1,5 +1,7 @@
 //! `moothall verify`: verifies a receipt offline.
 
+mod calculations;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,6 +28,15 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
     let verified = read(&args.receipt, args.json)?;
     let parent = parent(global, args, &verified.receipt)?;
     let VerifiedReceipt { receipt, verdict, head } = &verified;
+    let repeated = match args.calculations {
+        true => Some(calculations::repeat(global, receipt)?),
+        false => None,
+    };
+    if let Some(different) = repeated.as_ref().and_then(|report| report.different.first()) {
+        let message = format!("the calculation `{different}` gives another output now");
+        let hint = "the receipt was modified, or the image `python` has changed since the run";
+        return Err(refuse(&args.receipt, args.json, None, &message, &message, hint));
+    }
     if args.json {
         let mut report = json!({
             "holds": true,
@@ -47,6 +58,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
                 "compared": *checked == ParentCheck::Same,
             });
             report.insert("parent".to_owned(), parent);
+        }
+        if let Some(repeated) = &repeated {
+            report["calculations"] = repeated.json();
         }
         terminal::print(&format!("{report:#}\n"))?;
     } else {
@@ -94,6 +108,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &VerifyArgs) -> anyhow::Result<CliE
                 text.push_str(&text::sanitize_line(&recommended(ranked, one)));
                 text.push('\n');
             }
+        }
+        if let Some(repeated) = &repeated {
+            text.push_str(&format!("programs  {}\n", repeated.text()));
         }
         for change in changes(receipt) {
             let line = format!("changed   {}", change.describe());

@@ -134,6 +134,11 @@ pub(crate) fn event(body: &RunEventBody) -> String {
             let at = at.map_or(String::new(), |at| format!(" ({})", stance(at)));
             line(&format!("{move_id}, round {round}, {role}{to}{at}: {preview}"))
         }
+        RunEventBody::Calculated { move_id, calculation, .. } => {
+            let (id, purpose) = (&calculation.id, &calculation.purpose);
+            let outcome = calculation.outcome_text();
+            line(&format!("{move_id}, calculation {id}: {purpose} · {outcome}"))
+        }
         RunEventBody::SandboxScored {
             move_id,
             score,

@@ -88,6 +88,7 @@ impl ConsultRequest {
                 pause_after_moves: args.pause_after.is_some(),
                 do_nothing: true,
                 baseline: args.baseline,
+                calculations: args.calculations,
             },
             settings: RunSettings {
                 restate: args.runner.restate(),

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use moothall_core::ConsultSpec;
 use moothall_core::consult::EvidenceSource;
+use moothall_core::debate::CALCULATION_IMAGE;
 use moothall_core::evidence::Evidence;
+use moothall_core::{ConsultSpec, IsolationChoice};
+use moothall_engine::SandboxExecutor;
 use moothall_models::Gateway;
 
 use super::debate_isolation::DebateIsolation;
@@ -15,11 +17,14 @@ use crate::context::CommandContext;
 use crate::error::CliError;
 use crate::evidence_sources::{EvidenceSources, news_source};
 use crate::pdf_sandbox::PdfSandbox;
+use crate::{isolation, process_resources};
 
 pub(crate) struct ConsultResources {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) filings: Arc<EvidenceSources>,
     pub(crate) isolation: DebateIsolation,
+    /// Runs calculations. `None` without a sandbox: then they are recorded as not run.
+    pub(crate) calculations: Option<Arc<SandboxExecutor>>,
 }
 
 impl ConsultResources {
@@ -32,8 +37,9 @@ impl ConsultResources {
         let models = spec.input.called_models();
         let gateway = Arc::new(context.gateway_for(&models, recording(&spec.settings)?)?);
         let filings = evidence(context, spec, files).await?;
+        let calculations = calculation_sandboxes(context, spec).await?;
         let isolation = DebateIsolation::open(&context.loaded, spec, &context.progress).await?;
-        Ok(Self { gateway, filings: Arc::new(filings), isolation })
+        Ok(Self { gateway, filings: Arc::new(filings), isolation, calculations })
     }
 
     /// Gathers the evidence before the run is created, to reject an unknown, ambiguous or stale
@@ -56,7 +62,32 @@ impl ConsultResources {
     pub(crate) async fn shut_down(&self) {
         self.filings.shut_down().await;
         self.isolation.shut_down().await;
+        if let Some(calculations) = &self.calculations {
+            calculations.shut_down().await;
+        }
     }
+}
+
+/// Opens the sandboxes of calculations, which are programs and never run without one.
+async fn calculation_sandboxes(
+    context: &CommandContext,
+    spec: &ConsultSpec,
+) -> Result<Option<Arc<SandboxExecutor>>, CliError> {
+    let settings = &spec.settings;
+    // Debates of a cluster run on its workers; this process only submits the run.
+    let is_submitted = settings.restate.is_some() && process_resources::kept_sandboxes().is_none();
+    let is_isolated = settings.isolation != Some(IsolationChoice::None);
+    if !spec.input.terms.calculations || !is_isolated || is_submitted {
+        return Ok(None);
+    }
+    let engine = settings.isolation.and_then(EngineChoice::of);
+    let policy = isolation::policy(&context.loaded, engine, settings.allow_shared_kernel)?;
+    let opened = isolation::sandboxes(&context.loaded, &policy, CALCULATION_IMAGE, 1).await;
+    let opened = opened.map_err(|mut error| {
+        error.message = "there is no sandbox for calculations".to_owned();
+        error
+    })?;
+    Ok(Some(Arc::new(SandboxExecutor::new(opened))))
 }
 
 /// Opens the sources of evidence, without reading them yet. A fork inherits its evidence, so its

@@ -104,6 +104,7 @@ impl ConsultRequest {
                 pause_after_moves: request.pause_after_moves,
                 do_nothing: true,
                 baseline: request.baseline,
+                calculations: request.calculations,
             },
             settings: RunSettings {
                 restate: defaults.restate.clone(),

@@ -189,7 +189,13 @@ impl PreparedRun {
     ) -> Result<Arc<dyn EffectPerformer>, CliError> {
         Ok(match &self.resources {
             RunResources::Consult(opened) => {
-                Arc::new(GatherPerformer::new(models, opened.filings.clone()))
+                let filings = opened.filings.clone();
+                let Some(executor) = opened.calculations.clone() else {
+                    return Ok(Arc::new(GatherPerformer::new(models, filings)));
+                };
+                let store = Arc::clone(store);
+                let executing = SandboxPerformer::new(models, executor, store, run_id.clone());
+                Arc::new(GatherPerformer::new(Arc::new(executing.for_calculations()), filings))
             }
             RunResources::Program(opened) => {
                 let (executor, store) = (opened.executor.clone(), Arc::clone(store));

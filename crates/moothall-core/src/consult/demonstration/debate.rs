@@ -1,5 +1,6 @@
 //! Demo turns of the critic and the decision makers, derived from the turns before them.
 
+use super::calculations;
 use super::facts::{COMMON_METRICS, DemoFacts};
 use super::topics::{ObjectionTopic, TOPICS, topic_of};
 use super::{MARK, last_question, pseudo_random, system};
@@ -91,8 +92,12 @@ fn round_of(question: &str) -> Option<u32> {
 
 pub(crate) fn critic(request: &ModelRequest) -> Option<String> {
     let scene = DemoDebate::of(request)?;
-    let turn = if scene.seat.is_empty() { opening(&scene) } else { press(&scene, request) };
-    serde_json::to_string(&turn).ok()
+    if !scene.seat.is_empty() {
+        return calculations::turn_json(request, &press(&scene, request), None);
+    }
+    let is_calculating = scene.pick("calculation", 3) == 0;
+    let calculation = is_calculating.then(|| calculations::stress(&scene.facts)).flatten();
+    calculations::turn_json(request, &opening(&scene), calculation)
 }
 
 fn opening(scene: &DemoDebate<'_>) -> CriticTurn {
@@ -146,6 +151,7 @@ fn press(scene: &DemoDebate<'_>, request: &ModelRequest) -> CriticTurn {
         1 => "Thank you for the direct answer.".to_owned(),
         _ => "Let us take the points one by one.".to_owned(),
     }];
+    parts.extend(calculations::quotes(scene.question));
     if let Some((id, topic)) = settled {
         parts.push(format!("{id} is answered. {}", topic.settled));
     }
@@ -209,7 +215,8 @@ impl DemoObjections {
         for turn in &request.turns {
             let text = &*turn.block.text;
             if turn.role == PromptRole::Assistant {
-                let Ok(said) = serde_json::from_str::<CriticTurn>(text) else { continue };
+                let said = calculations::without_calculation(text);
+                let Ok(said) = serde_json::from_value::<CriticTurn>(said) else { continue };
                 raised.open.retain(|(id, _)| !said.withdrawn.contains(id));
                 let new = said.objections.iter().filter(|objection| objection.id == "new");
                 waiting = new.filter_map(|objection| topic_of(&objection.text)).collect();
@@ -264,6 +271,7 @@ pub(crate) fn decision_maker(request: &ModelRequest) -> Option<String> {
     if let Some((id, topic)) = granted {
         parts.push(format!("{id} I grant. {}", topic.granted));
     }
+    parts.extend(calculations::quotes(scene.question));
     if answered.is_empty() {
         parts.push("What stands against the move was answered before.".to_owned());
         parts.extend(scene.facts.sentence(COMMON_METRICS, scene.pick("calm", 4)));
@@ -282,7 +290,9 @@ pub(crate) fn decision_maker(request: &ModelRequest) -> Option<String> {
         conceded: granted.map(|(id, _)| (*id).to_owned()).into_iter().collect(),
         scores: None,
     };
-    serde_json::to_string(&turn).ok()
+    let is_first = scene.round == 1 && scene.seat == "D1";
+    let calculation = is_first.then(|| calculations::margin(&scene.facts)).flatten();
+    calculations::turn_json(request, &turn, calculation)
 }
 
 /// Recurring closing argument of each decision maker.

@@ -14,6 +14,9 @@ use crate::report::document::{
 };
 use crate::report::own_sections::OwnSections;
 
+/// Marks numbers of calculations, which have no filing as a source.
+const CALCULATED: &str = "A0: result of a calculation in the debate";
+
 pub(crate) fn recommended_blocks(
     view: &ConsultReport,
     own: &OwnSections<'_>,
@@ -36,6 +39,7 @@ pub(crate) fn recommended_blocks(
             blocks.extend(evidence(view, found, writer));
         }
         blocks.extend(objection_blocks(one, writer));
+        blocks.extend(calculation_blocks(one));
         if let Some(debated) = &one.debated {
             blocks.extend(score_blocks(debated, &view.input.committee));
         }
@@ -149,6 +153,31 @@ fn objection_blocks(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Docume
         blocks.push(DocumentBlock::notice(&format!("Degraded: {mark}")));
     }
     blocks
+}
+
+/// The calculations of the debate. Their programs are in the debate, not in the memo.
+fn calculation_blocks(one: &RankedMove) -> Vec<DocumentBlock> {
+    let calculations = one.debated.iter().flat_map(|debated| &debated.calculations);
+    let rows: Vec<Vec<Words>> = calculations
+        .map(|one| {
+            let purpose = format!("{} ({}): {}", one.id, one.speaker, one.purpose);
+            let result = format!("{} [{CALCULATED}]", one.outcome_text());
+            let basis = format!("{} [{CALCULATED}]", one.basis_text());
+            [purpose, result, basis].map(|text| vec![TextSpan::text(&text)]).into()
+        })
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let columns = vec![
+        TableColumn::wide("calculation"),
+        TableColumn::wide("result"),
+        TableColumn::words("basis"),
+    ];
+    vec![
+        DocumentBlock::heading(2, "Calculations"),
+        DocumentBlock::Table(DocumentTable { columns, rows, has_total: false }),
+    ]
 }
 
 fn score_blocks(debated: &DebateResult, committee: &Committee) -> Vec<DocumentBlock> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::sources;
-use crate::claims::ClaimChecker;
+use crate::claims::{CitableEvidence, ClaimChecker};
 use crate::debate::cites;
 use crate::evidence::Evidence;
 use crate::report::consult_report::ConsultReport;
@@ -22,7 +22,10 @@ impl<'a> MemoWriter<'a> {
     /// Synthetic data has no evidence to check against; the notice at the top of the memo says so.
     pub(crate) fn new(view: &'a ConsultReport) -> Self {
         let evidence = view.evidence().filter(|_| !view.proceedings.is_synthetic());
-        let checker = evidence.map(|evidence| ClaimChecker::new(evidence.into()));
+        let checker = evidence.map(|evidence| {
+            let calculations = &view.calculations;
+            ClaimChecker::new(CitableEvidence { calculations, ..evidence.into() })
+        });
         Self { evidence, checker, notes: Vec::new(), cited: BTreeSet::new() }
     }
 

@@ -42,8 +42,8 @@ impl Company {
             sheet: Some(&self.sheet),
             events: &self.events,
             passages: &self.passages,
-            documents: &[],
             headlines: &self.headlines,
+            ..CitableEvidence::default()
         })
     }
 }

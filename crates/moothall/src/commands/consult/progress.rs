@@ -251,6 +251,7 @@ impl ConsultProgress {
             | RunEventBody::Executed { .. }
             | RunEventBody::Judged { .. }
             | RunEventBody::Critiqued { .. }
+            | RunEventBody::Calculated { .. }
             | RunEventBody::VerdictUpdated { .. } => {}
         }
     }

@@ -55,6 +55,7 @@ pub(crate) fn plain(
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::AgentComplete { .. }
         | RunEventBody::MovesReviewed { .. }
+        | RunEventBody::Calculated { .. }
         | RunEventBody::SandboxScored { .. }
         | RunEventBody::VerdictUpdated { .. }
         | RunEventBody::ModelFailed { .. }

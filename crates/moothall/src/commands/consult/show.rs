@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use moothall_core::consult::{DO_NOTHING_ID, MoveReview, RankedMove, fork_changes, group_by_model};
-use moothall_core::debate::{DebateResult, Scorecard};
+use moothall_core::debate::{CalculationResult, DebateResult, Scorecard};
 use moothall_core::report::VerdictSummary;
 use moothall_engine::RunRecord;
 use moothall_store::{RunRow, RunState};
@@ -267,6 +267,29 @@ fn write_debate(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
         let severity = objection.severity.word();
         let (id, said) = (display::line(&objection.id), display::cut(&objection.text, 1000));
         writeln!(text, "- {id}, {severity}, {state}: {said}")?;
+    }
+    write_calculations(text, &debated.calculations)
+}
+
+/// The calculations with their programs.
+fn write_calculations(text: &mut String, calculations: &[CalculationResult]) -> std::fmt::Result {
+    if calculations.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n### Calculations")?;
+    for one in calculations {
+        let (id, speaker) = (display::line(&one.id), display::line(&one.speaker));
+        let purpose = display::cut(&one.purpose, 300);
+        writeln!(text, "- {id}, {speaker}, round {}: {purpose}", one.round)?;
+        writeln!(text, "  {}", display::cut(&one.outcome_text(), 1000))?;
+        let basis = one.basis_text();
+        if !basis.is_empty() {
+            writeln!(text, "  {}", display::cut(&basis, 1000))?;
+        }
+        writeln!(text, "  program, sha256 {}:", one.code_sha256)?;
+        for line in one.code.lines() {
+            writeln!(text, "      {}", moothall_core::text::sanitize_line(line))?;
+        }
     }
     Ok(())
 }
