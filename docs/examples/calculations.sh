@@ -21,7 +21,7 @@ says "gave the same output again" "$out"
 
 # Without a sandbox, no program runs, and the debate continues.
 run 0 "${small[@]}" --calculations --isolation none
-says "not run: there is no sandbox for calculations" "$err"
+says "not run: no sandbox for calculations" "$err"
 
 # Off unless requested.
 run 0 "${small[@]}" --isolation none --json

@@ -38,7 +38,10 @@ test("the holder of a link reads the draft and decides once, without signing in"
     expect(pathname).toBe("/review");
     const requests: string[] = [];
     // The fragment of the page itself stays in the browser.
-    page.on("request", (request) => requests.push(`${request.url().split("#")[0]} ${request.headers()["referer"]}`));
+    page.on("request", (request) => {
+      const from = request.headers()["referer"];
+      requests.push(`${request.url().split("#")[0]} ${from ? `from ${from}` : "without a referrer"}`);
+    });
     await page.goto(`${server.url}${pathname}${hash}`);
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Makefile");
     await expect(page.locator("tr.added .text")).toHaveText("all: build");
@@ -50,8 +53,8 @@ test("the holder of a link reads the draft and decides once, without signing in"
     // No request has the token in its address or as the page it came from.
     expect(requests.filter((line) => line.includes(hash.slice(1, 40)))).toEqual([]);
     expect(requests.filter((line) => line.includes("/api/review-link/"))).toEqual([
-      `${server.url}/api/review-link/show undefined`,
-      `${server.url}/api/review-link/decide undefined`,
+      `${server.url}/api/review-link/show without a referrer`,
+      `${server.url}/api/review-link/decide without a referrer`,
     ]);
     expect(trouble).toEqual([]);
     await page.goto("about:blank");

@@ -25,7 +25,7 @@ const SOURCES: [&str; 5] = [
 ];
 
 /// The agent is copied into every initramfs and embedded in the `moothall` binary.
-const MAX_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 9 << 19;
 
 pub(crate) fn run() -> Result<()> {
     let root = shell::root()?;

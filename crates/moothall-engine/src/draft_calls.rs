@@ -177,8 +177,8 @@ impl DraftClient {
             let proposed = |draft: &Draft| {
                 let amended = draft.submission.iter().flat_map(|one| &one.amended);
                 let amended = amended.filter(|file| file.draft == draft.id);
-                let heads = amended.map(|file| file.proposed.file.map(|file| file.sha256));
-                heads.last().unwrap_or_else(|| draft.head())
+                let mut heads = amended.map(|file| file.proposed.file.map(|file| file.sha256));
+                heads.next_back().unwrap_or_else(|| draft.head())
             };
             let same = |draft: &&Draft| {
                 draft.task == self.task
@@ -208,7 +208,7 @@ impl DraftClient {
         }
         // A reviewer can approve some files of a submission and reject the others.
         let applied = drafts.iter().find(|draft| draft.state == DraftState::Applied);
-        let first = applied.or(drafts.first());
+        let first = applied.or_else(|| drafts.first());
         let submission = first.and_then(|draft| draft.submission.as_ref());
         let comments = submission.map_or(&[][..], |one| &one.comments);
         let comment =

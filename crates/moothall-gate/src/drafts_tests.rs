@@ -560,7 +560,7 @@ fn every_audit_record_keeps_its_serialized_form() {
             result: sha,
             policy: sha,
             action: GateAction::Escalate,
-            findings: vec![found.clone()],
+            findings: vec![found],
             hunks: Some(HunkSelection { approved: vec![1, 3], of: 4 }),
             files: vec![
                 amended(one, renamed.clone(), content("part")),

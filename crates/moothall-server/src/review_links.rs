@@ -224,7 +224,7 @@ impl ReviewLinkStore {
         }
     }
 
-    /// The complete file gets its name at once: another process may create a key at the same time,
+    /// The complete file gets its name in one step: another process may create a key at the same time,
     /// and the first one wins.
     fn create_key(&self, path: &Path) -> io::Result<()> {
         create_private_folder(&self.folder)?;

@@ -112,7 +112,7 @@ fn a_changed_or_foreign_token_is_refused() {
     for text in ["", ".", "a.b", &token[1..], &token.replace('.', ""), &"A".repeat(2_000)] {
         assert_eq!(refusal(&store_here, text, NOW), invalid, "{text}");
     }
-    // A signature of the payload without the context is no token.
+    // A signature of the payload without the context is not a token.
     let key = fs_err::read(folder.path().join("review-links/key")).unwrap();
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').next().unwrap()).unwrap();
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &payload);

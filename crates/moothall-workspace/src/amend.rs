@@ -2,6 +2,7 @@
 //! lines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use moothall_core::Sha256Hex;
 use moothall_core::drafts::{
     AmendedFile, CommentSide, Draft, DraftId, DraftOperation, DraftProposal, DraftRefusal,
     DraftState, FileState, FileVersion, HunkResult, HunkSelection, JournalFinding, LineComment,
-    MAX_TEXT_CHARS, Principal, ProposedChange, ReviewDecision, ReviewHunk, ReviewHunkKind,
+    MAX_TEXT_CHARS, Principal, ProposedChange, RelPath, ReviewDecision, ReviewHunk, ReviewHunkKind,
     UnknownHunk, lines_of,
 };
-use moothall_core::gate::{GateAction, GateRule};
+use moothall_core::gate::{GateAction, GateFinding, GateRule};
 use moothall_core::text::sanitize;
 
 use super::apply::in_state;
@@ -22,7 +23,7 @@ use super::prepared_drafts::{PreparedDrafts, PreparedFile};
 use super::submit::{GateReport, SubmissionFile, gate_finding, journal_finding};
 use super::{DraftCaller, DraftStore, DraftStoreState};
 
-/// What a reviewer makes of one file.
+/// The version of one file that a reviewer approves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAmendment {
     /// Only these hunks, by their ID. None of them rejects the file.
@@ -38,8 +39,10 @@ pub enum FileAmendment {
 /// The gate's decision on what a reviewer made of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AmendReport {
-    /// Seal of the result. Confirms its findings.
+    /// Seal of the result.
     pub seal: Sha256Hex,
+    /// Hash of the result and of the findings to confirm. A reviewer confirms exactly these.
+    pub confirm: Sha256Hex,
     pub judged: GateReport,
     /// Findings that need a person and that the reviewer was not shown with the submission.
     pub unconfirmed: Vec<JournalFinding>,
@@ -133,11 +136,11 @@ struct AmendedSubmission {
 
 impl DraftStore {
     /// Approves a changed version of an escalated submission and applies it. Files without an
-    /// amendment are approved as they are.
+    /// amendment are approved unchanged.
     ///
     /// The decision is bound to the seal that was shown. The gate judges the result as a whole, with
     /// the checks of the policy, before anything is recorded: what it rejects is refused, and
-    /// findings that the reviewer has not seen must be confirmed with the seal of the result.
+    /// findings that the reviewer has not seen must be confirmed with [`AmendReport::confirm`].
     #[tracing::instrument(name = "draft_amendment", skip_all)]
     pub fn amend(
         &self,
@@ -172,11 +175,11 @@ impl DraftStore {
         if prepared.files.is_empty() {
             return Err(DraftRefusal::EmptyResult.into());
         }
-        let report = self.judge_amended(&shown, &prepared)?;
+        let report = self.judge_amended(&shown, &amended, &prepared)?;
         if report.judged.verdict.action == GateAction::Reject {
             return Ok(AmendResult::Rejected(report));
         }
-        if !report.unconfirmed.is_empty() && confirmed != Some(report.seal) {
+        if !report.unconfirmed.is_empty() && confirmed != Some(report.confirm) {
             return Ok(AmendResult::Unconfirmed(report));
         }
         let verdict = &report.judged.verdict;
@@ -238,7 +241,7 @@ impl DraftStore {
             recorded.push(LineComment { text: self.recordable(text), ..comment });
         }
         if recorded.is_empty() {
-            return Err(DraftError::Input("there is no comment".to_owned()));
+            return Err(DraftError::Input("no comments given".to_owned()));
         }
         self.with(|store, inner| {
             let command = DraftOperation::Comment { draft: id, seal, comments: recorded.clone() };
@@ -346,11 +349,11 @@ impl DraftStore {
                 }
                 Some(FileAmendment::Content { text, approved: chosen }) => {
                     self.fits(text.len())?;
-                    let all = || hunks.iter().map(|hunk| hunk.id).collect();
-                    let result = apply_hunks(proposal, chosen.as_ref().unwrap_or(&all()))?;
+                    let all = hunks.iter().map(|hunk| hunk.id).collect();
+                    let result = apply_hunks(proposal, chosen.as_ref().unwrap_or(&all))?;
                     let version = match chosen {
                         Some(_) => result.file,
-                        None => proposal.after.clone().or(proposal.base.clone()),
+                        None => proposal.after.clone().or_else(|| proposal.base.clone()),
                     };
                     let executable = version.is_some_and(|file| file.executable);
                     let file = FileVersion { text: text.clone(), executable };
@@ -374,28 +377,59 @@ impl DraftStore {
     fn judge_amended(
         &self,
         shown: &ShownSubmission,
+        amended: &AmendedSubmission,
         prepared: &PreparedDrafts,
     ) -> Result<AmendReport, DraftError> {
         let found = self.run_checks(prepared, &shown.summary)?;
         let mut judged = self.gate_report(prepared, found);
         // The gate does not see the copy of a guarded agent, so its findings are kept.
-        let is_of_copy =
-            |rule: GateRule| matches!(rule, GateRule::CopyConflict | GateRule::CopyGitSettings);
+        let is_of_copy = |rule: GateRule| {
+            matches!(
+                rule,
+                GateRule::CopyConflict | GateRule::CopyGitSettings | GateRule::CheckFailed
+            )
+        };
         for finding in shown.findings.iter().filter(|one| is_of_copy(one.rule)) {
-            judged.verdict.action = judged.verdict.action.max(finding.action);
-            judged.verdict.findings.push(gate_finding(finding.clone()));
+            let is_known =
+                |one: &GateFinding| (one.rule, &one.path) == (finding.rule, &finding.path);
+            if !judged.verdict.findings.iter().any(is_known) {
+                judged.verdict.action = judged.verdict.action.max(finding.action);
+                judged.verdict.findings.push(gate_finding(finding.clone()));
+            }
         }
+        let edited: BTreeSet<DraftId> = amended
+            .files
+            .iter()
+            .filter(|(file, _)| file.edited)
+            .map(|(file, _)| file.draft)
+            .collect();
+        // Hunks move lines, but their text was shown. An edited text was not.
+        let is_edited = |path: &RelPath| {
+            let drafts = shown.drafts.iter().filter(|draft| edited.contains(&draft.id));
+            let mut paths = drafts
+                .flat_map(|draft| std::iter::once(&draft.path).chain(&draft.change.rename_to));
+            paths.any(|one| one == path)
+        };
         let is_shown = |one: &JournalFinding| {
             let same = |other: &JournalFinding| {
                 (other.rule, &other.path, &other.message) == (one.rule, &one.path, &one.message)
                     && other.action >= one.action
+                    && (other.line == one.line || !is_edited(&one.path))
             };
             shown.findings.iter().any(same)
         };
         let findings = judged.verdict.findings.iter().map(journal_finding);
-        let unconfirmed =
+        let unconfirmed: Vec<JournalFinding> =
             findings.filter(|one| one.action >= GateAction::Escalate && !is_shown(one)).collect();
-        Ok(AmendReport { seal: prepared.seal, judged, unconfirmed })
+        let mut whole = format!("moothall amendment 1\n{}\n", prepared.seal);
+        for one in &unconfirmed {
+            let line = one.line.map(|line| line.to_string()).unwrap_or_default();
+            // Messages are fixed texts, so each line is one finding.
+            let _ =
+                writeln!(whole, "{} {} {line} {} {}", one.action, one.rule, one.path, one.message);
+        }
+        let confirm = Sha256Hex::of(whole.as_bytes());
+        Ok(AmendReport { seal: prepared.seal, confirm, judged, unconfirmed })
     }
 }
 

@@ -80,7 +80,7 @@ fn compared(base: &str, after: &str, line_chars: usize) -> DraftDiff {
     let (old, new) = (lines_of(base), lines_of(after));
     let mut config = TextDiff::configure();
     config.algorithm(Algorithm::Histogram);
-    // Without a clock the hunks are the ones that reviewers can approve one by one.
+    // Without a clock the hunks equal those for approvals by hunk.
     if is_too_much(&old, &new) {
         config.timeout(DIFF_TIMEOUT);
     }

@@ -13,7 +13,7 @@ use super::DraftStore;
 /// Called after an event is durable. It runs under the store lock, so it must not use the store.
 pub type SubmissionListener = dyn Fn(&SubmissionNotice) + Send + Sync;
 
-/// What a reviewer is told about a submission. It contains no file content, and no text that may
+/// A message about a submission for reviewers. It contains no file content, and no text that may
 /// contain a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubmissionNotice {
@@ -62,6 +62,12 @@ impl DraftStore {
             DraftEvent::Reviewed { drafts, seal, say, .. } => {
                 let by = record.actor.id.clone();
                 let kind = SubmissionNoticeKind::Decided { decision: *say, by };
+                (kind, drafts, *seal, Vec::new())
+            }
+            // A person approved a part of it, or edited it first.
+            DraftEvent::Amended { drafts, seal, .. } => {
+                let by = record.actor.id.clone();
+                let kind = SubmissionNoticeKind::Decided { decision: ReviewDecision::Approve, by };
                 (kind, drafts, *seal, Vec::new())
             }
             _ => return None,

@@ -31,7 +31,7 @@ thesis = "Its work can be done from elsewhere."
 TOML
 
 run 0 consult HLXI --verdict off --moves 1 --add-moves moves.toml --rounds 2 --budget-tokens 400000 --yes --receipt receipt.jsonl
-says "degraded: D1 gave no usable scores; neutral 5s are used" "$out"
+says "gave no usable scores, so the move is not ranked" "$out"
 says "No move is recommended." "$out"
 [[ $err != *"debated in isolation class none"* ]] || fail "the debates ran without a sandbox"
 run 0 verify receipt.jsonl

@@ -20,7 +20,7 @@ export function isRejected(choices: Choices, hunkId: string): boolean {
   return choices.hunks[hunkId] === "reject";
 }
 
-/** What differs from an approval as it is, for the request; empty if nothing does. */
+/** What differs from an unchanged approval, for the request; empty if nothing does. */
 export function amendments({ files }: DraftDetail, choices: Choices): DraftAmendmentRequest[] {
   return files.flatMap((file): DraftAmendmentRequest[] => {
     const draft_id = file.draft.draft_id;
@@ -46,7 +46,7 @@ export function hasResult(detail: DraftDetail, choices: Choices): boolean {
   return Object.keys(choices.edits).length > 0 || approved > 0 || of === 0;
 }
 
-/** The approval in words, for its button. */
+/** The label of the approval button. */
 export function approvalWords(detail: DraftDetail, choices: Choices): string {
   const { approved, of } = counts(detail, choices);
   const edited = Object.keys(choices.edits).length;

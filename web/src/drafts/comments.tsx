@@ -31,11 +31,11 @@ export function CommentForm({
   const places = lines.flatMap((line) => {
     const at = place(line);
     return at
-      ? [{ ...at, text: plain(line.parts.map((part) => part.text).join("")), changed: line.side !== "kept" }]
+      ? [{ ...at, text: plain(line.parts.map((part) => part.text).join("")), added: line.side === "added" }]
       : [];
   });
   const first = Math.max(
-    places.findIndex((one) => one.changed),
+    places.findIndex((one) => one.added),
     0,
   );
   const [chosen, setChosen] = useState(first);

@@ -41,7 +41,7 @@ export function ContentEditor({
       </div>
     );
   if (!data) return <Loading what="the content" />;
-  // Never edit another version than the one that is shown.
+  // Only the version on the screen may be edited.
   if (data.content === null || data.seal !== draft.seal)
     return (
       <div className="contentedit">

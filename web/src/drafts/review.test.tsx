@@ -109,10 +109,10 @@ const within = (group: string, name: string) => {
 };
 
 describe("a review by hunk", () => {
-  it("sends the approved hunks, and confirms new findings with the seal of the result", async () => {
+  it("sends the approved hunks, and confirms new findings with their hash", async () => {
     const finding = { rule: "diff.gutted", action: "escalate", path: "Makefile", line: null, message: "gone" };
     answers = [
-      { drafts: [draft], undecided: { is_rejected: false, seal: "2e5017", findings: [finding] } },
+      { drafts: [draft], undecided: { is_rejected: false, confirm: "2e5017", findings: [finding] } },
       { drafts: [{ ...draft, state: "applied" }], undecided: null },
     ];
     render(<Page />);
@@ -127,13 +127,14 @@ describe("a review by hunk", () => {
   });
 
   it("does not offer to approve what the gate rejects, nor nothing at all", async () => {
-    answers = [{ drafts: [draft], undecided: { is_rejected: true, seal: "2e5017", findings: [] } }];
+    answers = [{ drafts: [draft], undecided: { is_rejected: true, confirm: "2e5017", findings: [] } }];
     render(<Page />);
     await userEvent.click(within("Hunk 1", "Reject"));
     await userEvent.click(screen.getByRole("button", { name: /Approve 1 of 2 hunks/ }));
     await userEvent.click(button("Approve this version"));
     expect(screen.getByRole("alert").textContent).toContain("The gate rejects the result.");
-    expect(screen.queryByRole("button", { name: "Approve anyway" })?.hasAttribute("disabled")).toBe(true);
+    expect(screen.queryByRole("button", { name: "Approve anyway" })).toBeNull();
+    expect(button("Approve this version").hasAttribute("disabled")).toBe(true);
     await userEvent.click(button("Back"));
     await userEvent.click(within("Hunk 2", "Reject"));
     const approve = screen.getByRole("button", { name: /Approve 0 of 2 hunks/ });

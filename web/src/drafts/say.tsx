@@ -46,12 +46,12 @@ export function SayBar({ detail, choices, onSaid }: { detail: DraftDetail; choic
   }, [word]);
   const send = async (event: FormEvent) => {
     event.preventDefault();
-    if (!word || busy || (word !== "approve" && reason.trim() === "")) return;
+    if (!word || busy || (word === "approve" ? closed : reason.trim() === "")) return;
     setBusy(true);
     try {
       const path = `/api/drafts/${draft.draft_id}/${word}`;
       const changed = word === "approve" ? amendments(detail, choices) : [];
-      const more = changed.length > 0 ? { files: changed, confirm: undecided?.seal } : {};
+      const more = changed.length > 0 ? { files: changed, confirm: undecided?.confirm } : {};
       const said = await post<DraftReviewResponse>(path, { seal: draft.seal, reason: reason.trim(), ...more });
       if (said.undecided) {
         setUndecided(said.undecided);
@@ -140,7 +140,7 @@ export function SayBar({ detail, choices, onSaid }: { detail: DraftDetail; choic
               type="submit"
               disabled={busy || (word === "approve" ? closed || undecided?.is_rejected === true : reason.trim() === "")}
             >
-              {undecided && word === "approve" ? "Approve anyway" : WORDS[word].done}
+              {undecided && !undecided.is_rejected && word === "approve" ? "Approve anyway" : WORDS[word].done}
             </Button>
             <Button onClick={() => setWord(undefined)}>Back</Button>
             <span className="push muted only-w">

@@ -676,6 +676,24 @@ rows: Array<Array<Array<TextSpan>>>,
 has_total: boolean, };
 
 /**
+ * What to approve of one file: hunks, another content, or both.
+ */
+export type DraftAmendmentRequest = { 
+/**
+ * Id of the draft.
+ */
+draft_id: string, 
+/**
+ * Ids of the approved hunks. The others are rejected; without any, the file is rejected.
+ */
+hunks?: Array<string>, 
+/**
+ * Content to apply instead of the proposed one. `hunks` then decides only about a new path or
+ * mode.
+ */
+content?: string, };
+
+/**
  * An agent configuration that has the draft tools and also a server that can write without them.
  */
 export type DraftBypassRow = { 
@@ -692,6 +710,79 @@ server: string, };
  * Kind of change to a file.
  */
 export type DraftChangeKind = "created" | "edited" | "deleted" | "renamed";
+
+/**
+ * A comment on a line of a draft.
+ */
+export type DraftCommentRequest = { 
+/**
+ * The `seal` of the version that was reviewed.
+ */
+seal: string, 
+/**
+ * Path of the file.
+ */
+path: string, 
+/**
+ * Version of the file that has the line.
+ */
+side: DraftCommentSide, 
+/**
+ * Line, from 1.
+ */
+line: number, 
+/**
+ * The comment, as plain text.
+ */
+text: string, };
+
+/**
+ * A reviewer's comment on a line.
+ */
+export type DraftCommentRow = { 
+/**
+ * Name of the reviewer.
+ */
+by: string, 
+/**
+ * Time of the comment.
+ */
+at: string, 
+/**
+ * Path of the file.
+ */
+path: string, 
+/**
+ * Version of the file that has the line.
+ */
+side: DraftCommentSide, 
+/**
+ * Line, from 1.
+ */
+line: number, 
+/**
+ * The comment, as plain text.
+ */
+text: string, };
+
+/**
+ * Version of a file that a comment is about.
+ */
+export type DraftCommentSide = "old" | "new";
+
+/**
+ * The proposed content of a draft, for editing.
+ */
+export type DraftContent = { 
+/**
+ * Hash of the submission with this content.
+ */
+seal: string | null, 
+/**
+ * The content; absent if a text field cannot show it exactly, because it is large or has
+ * hidden characters.
+ */
+content: string | null, };
 
 /**
  * A draft with all files of its submission.
@@ -712,7 +803,11 @@ may_be_approved_here: boolean,
 /**
  * Whether every added and removed line is included. If not, the draft cannot be approved here.
  */
-shows_all: boolean, };
+shows_all: boolean, 
+/**
+ * Number of hunks in all files, each of which can be approved alone.
+ */
+hunk_count: number, };
 
 /**
  * A file of a submission.
@@ -735,6 +830,10 @@ added: number,
  */
 removed: number, 
 /**
+ * Changes of the file that can be approved alone and are not a hunk of the diff.
+ */
+changes: Array<DraftFileChange>, 
+/**
  * The diff.
  */
 hunks: Array<DraftHunk>, 
@@ -742,6 +841,10 @@ hunks: Array<DraftHunk>,
  * Findings that belong to no line of the diff.
  */
 findings: Array<FindingRow>, 
+/**
+ * Comments that belong to no line of the diff.
+ */
+comments: Array<DraftCommentRow>, 
 /**
  * Number of diff lines omitted because the diff is too long.
  */
@@ -752,9 +855,39 @@ lines_left: number,
 is_gone: boolean, };
 
 /**
+ * A change of a file as a whole.
+ */
+export type DraftFileChange = { 
+/**
+ * Id to use in an approval.
+ */
+hunk_id: string, 
+/**
+ * Number in the submission, from 1.
+ */
+number: number, 
+/**
+ * What changes.
+ */
+kind: DraftFileChangeKind, };
+
+/**
+ * What changes about a file.
+ */
+export type DraftFileChangeKind = "create" | "delete" | "rename" | "mode" | "lines";
+
+/**
  * A hunk of a diff.
  */
 export type DraftHunk = { 
+/**
+ * Id to use in an approval; absent if the hunk cannot be approved alone.
+ */
+hunk_id: string | null, 
+/**
+ * Number in the submission, from 1.
+ */
+number: number | null, 
 /**
  * Lines in order.
  */
@@ -791,7 +924,11 @@ has_no_newline: boolean,
 /**
  * Findings on this line.
  */
-findings: Array<FindingRow>, };
+findings: Array<FindingRow>, 
+/**
+ * Comments on this line.
+ */
+comments: Array<DraftCommentRow>, };
 
 /**
  * Drafts of the server's workspaces.
@@ -838,7 +975,16 @@ seal: string,
 /**
  * Reason for the decision.
  */
-reason?: string, };
+reason?: string, 
+/**
+ * Files to approve in part or with another content; only for approvals. Other files of the
+ * submission are approved unchanged.
+ */
+files?: Array<DraftAmendmentRequest>, 
+/**
+ * Confirms new findings about the result: `confirm` of an earlier response.
+ */
+confirm?: string, };
 
 /**
  * Result of a review decision.
@@ -847,7 +993,12 @@ export type DraftReviewResponse = {
 /**
  * All drafts submitted together, in their new state.
  */
-drafts: Array<DraftRow>, };
+drafts: Array<DraftRow>, 
+/**
+ * Set if nothing was decided, because of what the gate found in the result of an approval in
+ * part or with another content.
+ */
+undecided: DraftUndecided | null, };
 
 /**
  * A review of a draft.
@@ -864,7 +1015,11 @@ by: string,
 /**
  * The reviewer's reason.
  */
-reason: string, };
+reason: string, 
+/**
+ * Whether the reviewer approved a part of the submission, or edited it first.
+ */
+has_changes: boolean, };
 
 /**
  * A draft.
@@ -943,6 +1098,23 @@ conflict: string | null, };
  * Side of a diff on which a line occurs.
  */
 export type DraftSide = "kept" | "added" | "removed";
+
+/**
+ * Why an approval was not carried out.
+ */
+export type DraftUndecided = { 
+/**
+ * Whether the gate rejects the result. If not, it can be confirmed.
+ */
+is_rejected: boolean, 
+/**
+ * Hash of the result and its findings, to be passed as `confirm` in the same request.
+ */
+confirm: string, 
+/**
+ * The findings that led to this.
+ */
+findings: Array<FindingRow>, };
 
 /**
  * One edit of the moves that wait for review. If `seal` is given and the moves have changed since
@@ -1035,7 +1207,7 @@ advice?: string, };
 /**
  * A machine-readable error code. The meaning of a code never changes; new codes may be added.
  */
-export type ErrorCode = "bad-request" | "bad-address" | "bad-query" | "bad-body" | "unknown-field" | "not-json" | "too-large" | "method-not-allowed" | "not-found" | "idempotency-key-reused" | "bad-cursor" | "cursor-beyond-head" | "host-refused" | "origin-refused" | "page-word-missing" | "sign-in-first" | "unknown-credential" | "expired-credential" | "revoked-credential" | "scope-missing" | "token-not-found" | "busy" | "not-ready" | "too-many-requests" | "too-many-streams" | "too-many-runs" | "spend-limit" | "bad-ticker" | "unknown-ticker" | "ambiguous-ticker" | "stale-company" | "no-facts" | "no-contact" | "evidence-unavailable" | "no-task" | "bad-model" | "bad-budget" | "bad-isolation" | "unknown-committee" | "bad-committee" | "bad-name" | "bad-file" | "bad-moves" | "bad-news" | "bad-expectation" | "out-of-range" | "key-missing" | "no-sandbox" | "run-not-found" | "run-ambiguous" | "run-busy" | "run-over" | "run-not-over" | "resume-elsewhere" | "no-consultation" | "no-moves" | "move-changed" | "approved-already" | "not-held" | "draft-not-found" | "seal-differs" | "policy-changed" | "draft-state" | "not-a-reviewer" | "channel-closed" | "path-refused" | "file-not-found" | "file-exists" | "file-unusable" | "old-text" | "content-gone" | "refused" | "failed" | "internal";
+export type ErrorCode = "bad-request" | "bad-address" | "bad-query" | "bad-body" | "unknown-field" | "not-json" | "too-large" | "method-not-allowed" | "not-found" | "idempotency-key-reused" | "bad-cursor" | "cursor-beyond-head" | "host-refused" | "origin-refused" | "page-word-missing" | "sign-in-first" | "unknown-credential" | "expired-credential" | "revoked-credential" | "scope-missing" | "token-not-found" | "link-invalid" | "link-expired" | "link-used" | "busy" | "not-ready" | "too-many-requests" | "too-many-streams" | "too-many-runs" | "spend-limit" | "bad-ticker" | "unknown-ticker" | "ambiguous-ticker" | "stale-company" | "no-facts" | "no-contact" | "evidence-unavailable" | "no-task" | "bad-model" | "bad-budget" | "bad-isolation" | "unknown-committee" | "bad-committee" | "bad-name" | "bad-file" | "bad-moves" | "bad-news" | "bad-expectation" | "out-of-range" | "key-missing" | "no-sandbox" | "run-not-found" | "run-ambiguous" | "run-busy" | "run-over" | "run-not-over" | "resume-elsewhere" | "no-consultation" | "no-moves" | "move-changed" | "approved-already" | "not-held" | "draft-not-found" | "seal-differs" | "policy-changed" | "draft-state" | "not-a-reviewer" | "channel-closed" | "path-refused" | "file-not-found" | "file-exists" | "file-unusable" | "old-text" | "content-gone" | "refused" | "failed" | "internal";
 
 /**
  * A page of events.
@@ -1295,7 +1467,11 @@ recommended: boolean,
 /**
  * The sum of its scores.
  */
-total: number | null, };
+total: number | null, 
+/**
+ * Its tier (`lead`, `middle` or `behind`) if a panel judged it. Then the rank means nothing.
+ */
+tier?: string, };
 
 /**
  * A move in the list of runs.
@@ -1317,6 +1493,35 @@ in_debate: boolean,
  * Whether it is recommended.
  */
 recommended: boolean, };
+
+/**
+ * A receiver of notices.
+ */
+export type NotifyTargetRow = { 
+/**
+ * Name in the configuration.
+ */
+name: string, 
+/**
+ * Kind: `json`, `slack`, `teams`, `discord`, `email` or `desktop`.
+ */
+kind: string, 
+/**
+ * Events that are sent to it.
+ */
+events: Array<string>, 
+/**
+ * Number of notices that wait for another attempt.
+ */
+waiting: number, 
+/**
+ * Time of the last attempt; absent if there was none.
+ */
+last_at: string | null, 
+/**
+ * Why the last attempt failed; absent if it succeeded.
+ */
+last_error: string | null, };
 
 /**
  * The verdict of a blind panel in a list of runs.
@@ -1418,6 +1623,49 @@ export type ResumeRunRequest = {
  * New total spend limit in dollars.
  */
 budget_usd?: string, };
+
+/**
+ * A decision about the draft of a review link. It uses the link up.
+ */
+export type ReviewLinkDecision = { 
+/**
+ * The token, which is the fragment of the link.
+ */
+token: string, 
+/**
+ * The decision: `approve`, `reject` or `send_back`.
+ */
+decision: DraftSay, 
+/**
+ * Reason for the decision.
+ */
+reason?: string, };
+
+/**
+ * The draft of a review link.
+ */
+export type ReviewLinkDetail = { 
+/**
+ * The draft with all files of its submission.
+ */
+detail: DraftDetail, 
+/**
+ * Number of the notice that contained the link.
+ */
+notice: string, 
+/**
+ * Time at which the link expires.
+ */
+expires_at: string, };
+
+/**
+ * A request for the draft of a review link.
+ */
+export type ReviewLinkRequest = { 
+/**
+ * The token, which is the fragment of the link.
+ */
+token: string, };
 
 /**
  * Two consultations side by side. The first is the earlier state, the second the later one.
@@ -1595,7 +1843,11 @@ images: Array<string>,
 /**
  * Configured budget per run, in millionths of a dollar.
  */
-budget_micro_usd: number | null, };
+budget_micro_usd: number | null, 
+/**
+ * Receivers of notices. URLs, addresses and secrets are never shown.
+ */
+notify_targets: Array<NotifyTargetRow>, };
 
 /**
  * The current session.
@@ -1663,7 +1915,7 @@ committee?: string,
  */
 committee_file?: string, 
 /**
- * How moves are judged (default: as the committee says; the built-in one has no panel).
+ * How moves are judged (default: `full`; with fewer than six moves, `panel`).
  */
 verdict?: VerdictMode, 
 /**
@@ -1731,6 +1983,10 @@ pause_after_moves: boolean,
  * Also score every move without a debate.
  */
 baseline: boolean, 
+/**
+ * Let critic and decision makers attach calculations that run in sandboxes.
+ */
+calculations: boolean, 
 /**
  * Also rank moves with wrong numbers or bad citations.
  */

@@ -76,6 +76,85 @@ verdict: RunVerdict | null,
 critique: string | null, };
 
 /**
+ * A value that a calculation returned.
+ */
+export type CalculatedValue = { 
+/**
+ * The name that the program gave it.
+ */
+name: string, 
+/**
+ * The value, exactly as printed.
+ */
+value: string, 
+/**
+ * The unit that the program gave it, such as `USD`, `%`, `x` or `days`.
+ */
+unit: string, };
+
+/**
+ * How a calculation ended.
+ */
+export type CalculationOutcome = { "outcome": "values", 
+/**
+ * In the order in which the program returned them.
+ */
+values: Array<CalculatedValue>, } | { "outcome": "failed", 
+/**
+ * The reason that the program or the sandbox gave.
+ */
+why: string, } | { "outcome": "not-run", 
+/**
+ * The reason.
+ */
+why: string, };
+
+/**
+ * A calculation of a debate with what came of it.
+ */
+export type CalculationResult = { 
+/**
+ * The evidence id: `X0:m7-D2-1`.
+ */
+id: string, 
+/**
+ * `critic` or the id of a decision maker.
+ */
+speaker: string, 
+/**
+ * The decision maker of the thread; `all` for the opening.
+ */
+thread: string, 
+/**
+ * The round in which it was attached.
+ */
+round: number, 
+/**
+ * What it shows, as its author says.
+ */
+purpose: string, 
+/**
+ * The program.
+ */
+code: string, 
+/**
+ * The hash of the program.
+ */
+code_sha256: Sha256Hex, 
+/**
+ * The facts that the program read, by id without `F0:`.
+ */
+facts?: Array<string>, 
+/**
+ * Numbers in the program that are assumptions of its author.
+ */
+constants?: Array<string>, 
+/**
+ * The values, or why there are none.
+ */
+outcome: CalculationOutcome, };
+
+/**
  * A day of the Gregorian calendar, counted from 1970-01-01; formatted as `2025-09-27`.
  */
 export type CalendarDay = string;
@@ -739,7 +818,19 @@ stance?: DebateStance | null,
 /**
  * The cited evidence.
  */
-cites: Array<string>, } | { "type": "sandbox_scored", 
+cites: Array<string>, } | { "type": "calculated", 
+/**
+ * The execution; the turn if the program was not accepted.
+ */
+effect_id: EffectId, 
+/**
+ * The move.
+ */
+move: string, 
+/**
+ * The program with its values, or why it has none.
+ */
+calculation: CalculationResult, } | { "type": "sandbox_scored", 
 /**
  * The move.
  */
@@ -792,6 +883,11 @@ warning?: string,
  * How well repeated verdicts agree, if everything was repeated.
  */
 stability?: StabilityReport, 
+/**
+ * The panel's mean score of each planted control, by its id, in tenths of a point. Absent in
+ * events of earlier versions.
+ */
+control_scores?: { [key in string]: number }, 
 /**
  * Tiers, intervals and controls.
  */
@@ -1204,7 +1300,11 @@ last_turn: TurnView | null,
 /**
  * The scores.
  */
-scored: MoveScores | null, };
+scored: MoveScores | null, 
+/**
+ * The calculations of its debate, in the order in which they ended.
+ */
+calculations?: Array<CalculationResult>, };
 
 /**
  * A filing.
@@ -1931,6 +2031,10 @@ warning: string | null,
  * How well repeated verdicts agree, if everything was repeated.
  */
 stability: StabilityReport | null, 
+/**
+ * The panel's mean score of each planted control, by its id, in tenths of a point.
+ */
+control_scores: { [key in string]: number }, 
 /**
  * Tiers, intervals and controls.
  */

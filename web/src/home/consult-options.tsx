@@ -72,7 +72,7 @@ export function optionsBody(options: ConsultOptions) {
     allow_stale: options.allowStale,
     baseline: options.baseline,
     accept_findings: options.acceptFindings,
-    ...(options.calculations && { calculations: true }),
+    calculations: options.calculations,
     ...(options.brief.trim() !== "" && { brief: options.brief }),
     ...(options.committeeFile && { committee_file: options.committeeFile.text }),
     ...(options.addedMoves.trim() !== "" && { add_moves: options.addedMoves }),

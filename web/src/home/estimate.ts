@@ -11,7 +11,7 @@ export interface Estimate {
   cheaper_verdicts: { flag: string; all_calls: number; low_usd: string | null; high_usd: string | null }[];
 }
 
-/** The flags of cheaper verdicts in the words of the form. */
+/** The flags of cheaper verdicts as the form names them. */
 const CHEAPER: Record<string, string> = {
   "--rounds 4": "4 rounds",
   "--verdict panel": "each move debated once",

@@ -115,7 +115,7 @@ function Control({ consult, verdict, one }: { consult: ConsultView; verdict: Ver
   );
 }
 
-/** What was planted, in words. */
+/** The name of a planted control. */
 export function controlName({ kind }: Pick<ControlResult, "kind">): string {
   return kind === "known-bad" ? "Known-bad move" : `Weakened copy of ${kind["weakened-copy"]}`;
 }

@@ -16,8 +16,9 @@ import { useNow } from "../ui/use-now";
 
 const SAID = { approve: "Approved", reject: "Rejected", send_back: "Sent back" } as const;
 
-/** Whether the draft changed since it was shown. */
+/** Whether the draft changed since it was shown, other than by the decision of a reviewer. */
 function differs(shown: DraftDetail, now: DraftDetail): boolean {
+  if (now.draft.reviewed?.has_changes) return false;
   const proposed = ({ draft, files }: DraftDetail) => [draft.seal, ...files.map((file) => file.draft.revision)].join();
   return shown.draft.state === "escalated" && proposed(shown) !== proposed(now);
 }

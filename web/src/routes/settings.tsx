@@ -107,7 +107,10 @@ export default function Settings() {
               <span>{data.offline ? "built-in copies" : "downloaded from the SEC when needed"}</span>
             </Row>
           </Group>
-          <Group title="Notices" hint="Who is told about runs and drafts. Addresses and secrets are never shown.">
+          <Group
+            title="Notices"
+            hint="Receivers of notices about runs and drafts. Addresses and secrets are never shown."
+          >
             <NotifyTargets targets={data.notify_targets ?? []} />
           </Group>
           <Group title="Access tokens" hint="For scripts and other people. A token is shown once and stored as a hash.">

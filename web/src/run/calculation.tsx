@@ -11,7 +11,7 @@ export function calculationsOf(one: MoveView, turn: { round: number; role: strin
   return (one.calculations ?? []).filter(isOfTurn);
 }
 
-/** The values of a calculation in words, or why it has none. */
+/** The values of a calculation as text, or why it has none. */
 export function outcomeWords({ outcome }: CalculationResult): string {
   switch (outcome.outcome) {
     case "values":

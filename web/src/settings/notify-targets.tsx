@@ -4,13 +4,13 @@ import { Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
 import { Row } from "./row";
 
-/** Who is told about runs and drafts, and how the last attempt ended. */
+/** Receivers of notices about runs and drafts, and how the last attempt ended. */
 export function NotifyTargets({ targets }: { targets: readonly NotifyTargetRow[] }) {
   const now = useNow(30_000);
   if (targets.length === 0)
     return (
       <p className="muted">
-        Nobody is notified. Add <code>[notify.target.NAME]</code> to the configuration, then run{" "}
+        No receivers yet. Add <code>[notify.target.NAME]</code> to the configuration, then run{" "}
         <code>moothall notify test</code>.
       </p>
     );

@@ -25,7 +25,7 @@ pub struct ControlRecord {
     pub runs: u32,
     /// Controls that its members scored, each counted once per member.
     pub planted: u32,
-    /// Those that they caught.
+    /// The controls they caught.
     pub caught: u32,
     /// The share that was caught.
     pub share: u32,
@@ -41,7 +41,7 @@ impl ControlRecord {
         self.share < RELIABLE_FROM
     }
 
-    /// The record in words: `58 of 60 controls caught (97 %, 95 % interval 89 to 99 %)`.
+    /// The record as text: `58 of 60 controls caught (97 %, 95 % interval 89 to 99 %)`.
     pub fn text(&self) -> String {
         let Self { caught, planted, share, low, high, .. } = self;
         let [share, low, high] = [share, low, high].map(|part| (part + 5) / 10);

@@ -37,7 +37,7 @@ const MAX_NAME_CHARS: usize = 60;
 const MAX_UNIT_CHARS: usize = 20;
 const MAX_ERROR_CHARS: usize = 240;
 
-/// Numbers that are no assumptions: signs, halves, quarters, months, percentages, days. Powers of
+/// Numbers that are not assumptions: signs, halves, quarters, months, percentages, days. Powers of
 /// ten are not listed either.
 const PLAIN_NUMBERS: [u32; 7] = [0, 1, 2, 4, 12, 100, 365];
 
@@ -118,7 +118,7 @@ pub enum CalculationOutcome {
     },
     /// The program ran and returned no usable values.
     Failed {
-        /// The reason, in words of the program or of the sandbox.
+        /// The reason that the program or the sandbox gave.
         why: String,
     },
     /// The program was not run.
@@ -291,7 +291,7 @@ impl CalculationResult {
 /// Why a program was not run. Receipts contain these texts, so equal reasons have equal texts.
 fn not_run_reason(kind: SandboxFailureKind) -> &'static str {
     match kind {
-        SandboxFailureKind::NoEngine => "there is no sandbox for calculations",
+        SandboxFailureKind::NoEngine => "no sandbox for calculations",
         SandboxFailureKind::Image => "the image `python` is missing or has changed",
         SandboxFailureKind::Request => "the facts are missing",
         SandboxFailureKind::Lost => "the sandbox could not be started",

@@ -160,7 +160,7 @@ fn a_calculation_without_a_sandbox_is_recorded_as_not_run_and_the_debate_goes_on
         id => plain(id),
     });
     assert_eq!(ran.debated().rounds_done, 2);
-    let not_run = "Result: not run: there is no sandbox for calculations.";
+    let not_run = "Result: not run: no sandbox for calculations.";
     for reader in ["m7/round-1/D1", "m7/round-1/D3", "m7/round-2/critic/D2"] {
         assert!(prompt(&ran, reader).contains(not_run), "{reader}: {}", prompt(&ran, reader));
     }
@@ -185,8 +185,12 @@ fn debates_without_calculations_ask_and_read_as_before() {
     });
     assert!(ran.asked.iter().any(|(id, _)| id == "m7/round-1/D1/ask-2"), "an unknown field");
     assert!(ran.debated().calculations.is_empty());
-    let prompts = ran.asked.iter().flat_map(|(_, request)| request.prompt_texts());
-    assert!(prompts.into_iter().all(|text| !text.contains("`calculation`")));
+    let firsts = ran.asked.iter().filter(|(id, _)| !id.ends_with("/ask-2"));
+    // A retry quotes the unknown field, as before.
+    let mut prompts = firsts.flat_map(|(_, request)| request.prompt_texts());
+    assert!(prompts.all(|text| !text.contains("attach one short Python program")));
+    let schemas = ran.asked.iter().filter_map(|(_, request)| request.schema.as_ref());
+    assert!(schemas.into_iter().all(|schema| !schema.text().contains("calculation")));
 }
 
 #[test]

@@ -118,11 +118,11 @@ fn failures_are_recorded_with_the_same_words_on_every_host() {
     let lost = |kind| {
         EffectResult::NotExecuted(SandboxFailure { kind, detail: "at /some/path".to_owned() })
     };
-    check(lost(SandboxFailureKind::NoEngine), "not run: there is no sandbox for calculations");
+    check(lost(SandboxFailureKind::NoEngine), "not run: no sandbox for calculations");
     check(lost(SandboxFailureKind::Lost), "not run: the sandbox could not be started");
     check(
         execution(ExecutionExit::Exited { code: 0 }, VALUES, IsolationClass::None),
-        "not run: there is no sandbox for calculations",
+        "not run: no sandbox for calculations",
     );
     let mut one = calculation("x = 1");
     assert_eq!(one.finish(&EffectResult::NotPerformed), None);

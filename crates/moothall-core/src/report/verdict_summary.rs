@@ -318,25 +318,24 @@ impl<'a> VerdictSummary<'a> {
         let columns = vec![
             TableColumn::words("tier"),
             TableColumn::wide("move"),
-            TableColumn::numbers("score"),
-            TableColumn::words("interval"),
+            TableColumn::words("score and interval"),
             TableColumn::numbers("% among best 3"),
             TableColumn::numbers("debates"),
         ];
         let dash = || "–".to_owned();
+        let top = self.verdict.record.top_score;
         let row = |row: VerdictRow| -> Vec<Words> {
             let tier = match row.tier {
                 Some(tier) => tier.text(),
                 None if row.is_held => "held back",
                 None => "–",
             };
-            let interval = row.interval.map_or_else(dash, |(low, high)| format!("{low} to {high}"));
+            let interval = row.interval.map(|(low, high)| format!(" ({low} to {high})"));
             let top3 = row.top3_percent.map_or_else(dash, |percent| percent.to_string());
             let cells = [
                 tier.to_owned(),
                 format!("{}: {}", row.move_id, row.title),
-                row.score.to_string(),
-                interval,
+                format!("score {}/{top}{}", row.score, interval.unwrap_or_default()),
                 top3,
                 row.debates.to_string(),
             ];

@@ -2,7 +2,7 @@
 //!
 //! Code cannot see in an 8-K whether it announces a move, so a person notes it. Only the absence of
 //! any 8-K (of a foreign company: 6-K) is an answer by itself. An answer counts after the end of the window: otherwise announced
-//! moves would be counted at once and all others a year later.
+//! moves would be counted immediately and all others a year later.
 
 use std::collections::BTreeMap;
 
@@ -122,9 +122,9 @@ pub fn resolve_announcement(
 pub struct TierOutcome {
     /// Moves in the tier, in all runs with recorded outcomes.
     pub moves: u32,
-    /// Those that the company took, as a person noted.
+    /// Moves that the company took, as a person noted.
     pub taken: u32,
-    /// Those that the company did not take, as a person noted.
+    /// Moves that the company did not take, as a person noted.
     pub not_taken: u32,
 }
 

@@ -286,7 +286,7 @@ impl CaseWriter<'_> {
             let is_known = |one: &&CalculationResult| {
                 one.id.strip_prefix(PREFIX).is_some_and(|own| own.eq_ignore_ascii_case(id))
             };
-            match self.calculations.iter().position(|one| is_known(one)) {
+            match self.calculations.iter().position(is_known) {
                 Some(at) => {
                     let _ = write!(out, "{PREFIX}{}{behind}", at + 1);
                 }

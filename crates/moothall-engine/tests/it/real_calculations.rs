@@ -1,5 +1,6 @@
 //! Calculations of debates in real sandboxes: their values, what they read and assume, and programs
 //! that attack. A missing prerequisite fails a test with a message that says what to run.
+#![expect(clippy::print_stdout, reason = "the measured figures")]
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -38,12 +39,12 @@ fn facts() -> Vec<u8> {
 }
 
 /// Real sandboxes for calculations, with their temporary directory.
-struct Real {
+struct CalculationSandboxes {
     executor: SandboxExecutor,
     _state: tempfile::TempDir,
 }
 
-async fn open(engine: EngineName, idle: usize) -> Real {
+async fn open(engine: EngineName, idle: usize) -> CalculationSandboxes {
     let state = tempfile::tempdir().unwrap();
     let options = HostOptions {
         images: images(CALCULATION_IMAGE),
@@ -60,10 +61,13 @@ async fn open(engine: EngineName, idle: usize) -> Real {
     let host = SandboxHost::open(options).unwrap();
     let chosen = host.choose(&policy, CALCULATION_IMAGE).await.unwrap();
     let options = PoolOptions { idle, memory: MemoryBudget::new(2 << 30) };
-    Real { executor: SandboxExecutor::new(SandboxRunner::new(chosen, options)), _state: state }
+    CalculationSandboxes {
+        executor: SandboxExecutor::new(SandboxRunner::new(chosen, options)),
+        _state: state,
+    }
 }
 
-impl Real {
+impl CalculationSandboxes {
     async fn execute(&self, id: &EffectId, request: &ExecuteRequest) -> EffectResult {
         let labels = SandboxLabels::default().with("effect", id.as_str());
         let inputs = request.inputs.keys().map(|path| (path.clone(), facts())).collect();
@@ -79,7 +83,7 @@ impl Real {
         &self,
         code: &str,
         message: impl Fn(&str, &CalculationResult) -> String,
-    ) -> Debated {
+    ) -> CalculatedDebate {
         let input = DebateInput { calculations: Some(FileRef::of(&facts())), ..input("m1") };
         let mut debate = Debate::new(input).unwrap();
         let mut known: Option<CalculationResult> = None;
@@ -94,7 +98,7 @@ impl Real {
             }
             if let Some(outcome) = step.outcome {
                 let Conclusion::Debated(result) = outcome.conclusion else { panic!("no debate") };
-                return Debated { result: *result, findings: outcome.findings, requests };
+                return CalculatedDebate { result: *result, findings: outcome.findings, requests };
             }
             open.extend(step.perform);
             let (id, effect) = open.remove(0);
@@ -115,13 +119,13 @@ impl Real {
     }
 }
 
-struct Debated {
+struct CalculatedDebate {
     result: DebateResult,
     findings: Vec<RunFinding>,
     requests: Vec<(EffectId, ExecuteRequest, EffectResult)>,
 }
 
-impl Debated {
+impl CalculatedDebate {
     fn calculation(&self) -> &CalculationResult {
         assert_eq!(self.result.calculations.len(), 1);
         self.result.calculations.first().unwrap()
@@ -158,14 +162,14 @@ fn answer(id: &str, code: &str, said: &str) -> Value {
 
 /// A planted calculation: its program, the facts it reads, its constants, and how its value is
 /// quoted.
-struct Planted {
+struct PlantedProgram {
     code: String,
     facts: Vec<&'static str>,
     constants: Vec<String>,
     unit: &'static str,
 }
 
-fn planted(number: usize) -> Planted {
+fn planted(number: usize) -> PlantedProgram {
     let fact = |at: usize| FACTS[at % FACTS.len()].0;
     let (one, other) = (fact(number), fact(number + 1 + number % 4));
     let rate = format!("0.{:02}", 3 + number % 7);
@@ -207,7 +211,7 @@ fn planted(number: usize) -> Planted {
     let mut facts = vec![one, other];
     facts.sort_unstable();
     facts.dedup();
-    Planted { code, facts, constants, unit }
+    PlantedProgram { code, facts, constants, unit }
 }
 
 /// The first value as a text prints it.
@@ -237,7 +241,7 @@ async fn fifty_planted_calculations_are_read_and_their_quotes_are_checked() {
     let real = open(EngineName::Runsc, 2).await;
     let (mut accepted, mut flagged) = (0, 0);
     for number in 0..50 {
-        let Planted { code, facts, constants, unit } = planted(number);
+        let PlantedProgram { code, facts, constants, unit } = planted(number);
         let message = |id: &str, known: &CalculationResult| {
             let right = quote(known, unit);
             let quoted = if id.ends_with("/D2") { altered(&right, number) } else { right };

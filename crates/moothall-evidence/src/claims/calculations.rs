@@ -73,7 +73,7 @@ pub fn calculation_quotes(text: &str, known: &[CitableCalculation]) -> Vec<Claim
         };
         for (printed, id) in citations(sentence).iter().filter_map(of_calculation) {
             if find(known, id).is_none() {
-                let detail = "there is no such calculation".to_owned();
+                let detail = "unknown calculation".to_owned();
                 let printed = format!("[{printed}]");
                 claims.push(claim(
                     ClaimKind::Citation,

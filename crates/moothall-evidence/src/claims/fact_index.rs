@@ -123,7 +123,7 @@ impl<'a> EvidenceIndex<'a> {
             Some(_) => Ok(()),
             // Most texts are written before any calculation, and for them the kind does not exist.
             None if self.calculations.is_empty() => Err("there is no such kind of citation"),
-            None => Err("there is no such calculation"),
+            None => Err("unknown calculation"),
         }
     }
 

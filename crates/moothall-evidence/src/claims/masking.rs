@@ -26,8 +26,9 @@ pub(crate) static MASKED_UNLESS_QUANTITY: ClaimRegex = ClaimRegex::new(concat!(
     r"|\b(?i:item|note|section|figure|table|page|step|round|chapter|appendix|exhibit|form|move",
     r"|option|phase|tier|level|rule|asc|topic|isin|cik|article|no\.)",
     r"\s+[0-9]+(?:\.[0-9]+)*[A-Za-z]?\b",
-    // Committee scores as memos print them: "score 80/120".
-    r"|\b(?i:score)\s+[0-9]{1,3}/[1-9][0-9]?0\b|\b(?i:version)\s+[0-9]+(?:\.[0-9]+)+\b",
+    // Committee scores as memos print them: "score 80/120", "score 84/120 (67 to 102)".
+    r"|\b(?i:score)\s+[0-9]{1,3}/[1-9][0-9]?0\b(?:\s\(-?[0-9]{1,3}\sto\s[0-9]{1,3}\))?",
+    r"|\b(?i:version)\s+[0-9]+(?:\.[0-9]+)+\b",
 ));
 
 /// Text that makes the preceding digits a quantity.

@@ -32,7 +32,7 @@ fn dates_urls_and_accession_numbers_are_not_claims() {
 #[test]
 fn numbers_in_references_and_names_are_not_claims() {
     check(
-        "The {score 108/120} is no number of a filing; {score 30/40} and {version 0.1.0} neither.",
+        "The {score 108/120} is no number of a filing; {score 30/40}, {score 84/120 (67 to 102)} and {version 0.1.0} neither.",
     );
     check("See {Item 2.02}, {Note 12}, {Table 3} and {page 41}; {Form 10}-K.");
     check("The {S&P 500}, the {Nasdaq-100}, a {401(k)} plan and {Microsoft 365}.");

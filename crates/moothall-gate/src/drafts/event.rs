@@ -29,7 +29,7 @@ pub struct ProposedChange {
 }
 
 impl ProposedChange {
-    /// Whether it leaves the file as it is.
+    /// Whether it leaves the file unchanged.
     pub fn is_empty(&self, base: Option<FileState>) -> bool {
         self.file == base && self.rename_to.is_none()
     }

@@ -74,7 +74,7 @@ fn hunk_of_another_version_is_unknown() {
     let later = proposal(version(&base), version(&numbered(40, &[2, 30])));
     let approved = chosen(&shown.hunks(), &[1]);
     assert_eq!(later.with_hunks(&approved), Err(UnknownHunk));
-    let moved = DraftProposal { path: RelPath::parse("b.txt").unwrap(), ..shown.clone() };
+    let moved = DraftProposal { path: RelPath::parse("b.txt").unwrap(), ..shown };
     assert_eq!(moved.with_hunks(&approved), Err(UnknownHunk));
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn decide(
         match one.store.review(&reviewer(&link), id, seal, decision, &reason) {
             Ok(drafts) => {
                 let drafts = drafts.iter().map(|draft| rows::row(one, draft)).collect();
-                Ok(Ok(DraftReviewResponse { drafts }))
+                Ok(Ok(DraftReviewResponse { drafts, undecided: None }))
             }
             Err(error) => {
                 // The store refused or was busy before it recorded anything.

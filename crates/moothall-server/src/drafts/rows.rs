@@ -134,7 +134,7 @@ pub(crate) fn review_response(
     };
     let gate = DraftCaller::new(Principal::gate());
     let draft = workspace.store.status(&gate, id)?;
-    let undecided = Some(DraftUndecided { is_rejected, seal: report.seal, findings });
+    let undecided = Some(DraftUndecided { is_rejected, confirm: report.confirm, findings });
     Ok(DraftReviewResponse { drafts: vec![row(workspace, &draft)], undecided })
 }
 

@@ -300,9 +300,9 @@ pub struct DraftReviewRequest {
     /// Reason for the decision.
     pub reason: Option<String>,
     /// Files to approve in part or with another content; only for approvals. Other files of the
-    /// submission are approved as they are.
+    /// submission are approved unchanged.
     pub files: Option<Vec<DraftAmendmentRequest>>,
-    /// Confirms new findings about the result: its `seal` from an earlier response.
+    /// Confirms new findings about the result: `confirm` of an earlier response.
     pub confirm: Option<String>,
 }
 
@@ -367,10 +367,10 @@ pub struct DraftReviewResponse {
 pub struct DraftUndecided {
     /// Whether the gate rejects the result. If not, it can be confirmed.
     pub is_rejected: bool,
-    /// Hash of the result, to be passed as `confirm`.
+    /// Hash of the result and its findings, to be passed as `confirm` in the same request.
     #[schemars(with = "String")]
     #[cfg_attr(test, ts(type = "string"))]
-    pub seal: Sha256Hex,
+    pub confirm: Sha256Hex,
     /// The findings that led to this.
     pub findings: Vec<FindingRow>,
 }

@@ -46,7 +46,7 @@ pub struct NotifyTargetRow {
     pub name: String,
     /// Kind: `json`, `slack`, `teams`, `discord`, `email` or `desktop`.
     pub kind: String,
-    /// Events that it is told about.
+    /// Events that are sent to it.
     pub events: Vec<String>,
     /// Number of notices that wait for another attempt.
     pub waiting: u64,

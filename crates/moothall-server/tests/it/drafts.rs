@@ -430,13 +430,13 @@ async fn hunks_are_approved_one_by_one_and_new_findings_are_confirmed() {
         assert_eq!(fs_err::read_to_string(scene.file("Makefile")).unwrap(), base);
         assert_eq!(said["drafts"][0]["state"], "escalated");
         undecided = said["undecided"].clone();
-        let (_, done) = scene.say(id, "approve", body(chosen, Some(&undecided["seal"]))).await;
+        let (_, done) = scene.say(id, "approve", body(chosen, Some(&undecided["confirm"]))).await;
         assert_eq!(done["drafts"][0]["state"], "applied", "{done}");
         assert_eq!(done["drafts"][0]["reviewed"]["has_changes"], true);
         break;
     }
     assert_eq!(undecided["is_rejected"], false, "{undecided}");
-    assert_eq!(undecided["findings"][0]["rule"], "diff.deletion_ratio", "{undecided}");
+    assert!(undecided["findings"].to_string().contains("diff.deletion_ratio"), "{undecided}");
     let audit = scene.get("/api/audit").await;
     let rows = audit["page"].as_array().unwrap();
     let amended = rows.iter().find(|row| row["kind"] == "amended").unwrap();

@@ -73,8 +73,8 @@ fn states(result: AmendResult) -> Vec<DraftState> {
 
 fn last_record(world: &World, kind: &str) -> Value {
     let journal = world.journal();
-    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records.filter(|record| record["kind"] == kind).last().unwrap()
+    let mut records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records.rfind(|record| record["kind"] == kind).unwrap()
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn the_combination_of_hunks_is_judged_as_a_whole() {
     assert!(report.unconfirmed.iter().any(|one| is_ratio(one.rule)), "{report:?}");
     assert_eq!(world.text("Makefile").unwrap(), base);
     assert_eq!(store.status(&worker(), id).unwrap().state, DraftState::Escalated);
-    // A wrong seal confirms nothing; the seal of the result confirms its findings.
-    let wrong = Some(submission.seal);
+    // Another hash confirms nothing, not even the seal of the result.
+    let wrong = Some(report.seal);
     let again = store.amend(&person(), id, submission.seal, &chosen, wrong, "").unwrap();
     assert!(matches!(again, AmendResult::Unconfirmed(_)), "{again:?}");
-    let confirmed = Some(report.seal);
+    let confirmed = Some(report.confirm);
     let done = store.amend(&person(), id, submission.seal, &chosen, confirmed, "").unwrap();
     assert_eq!(states(done), [DraftState::Applied]);
     assert_eq!(last_record(&world, "amended")["result"], report.seal.to_string());
@@ -200,6 +200,24 @@ fn edited_content_that_the_gate_rejects_is_neither_applied_nor_stored() {
     assert!(!world.journal().contains("amended") && !world.journal().contains(&token()));
     let digits = Sha256Hex::of(secret.as_bytes()).to_string();
     assert!(!world.state().join("blobs").join(&digits[..2]).join(&digits).exists());
+}
+
+/// The reviewer saw a hidden character in one line. An edit that has one elsewhere is not the same.
+#[test]
+fn finding_at_another_line_of_an_edited_text_is_confirmed_again() {
+    let world = World::new(&[("Makefile", &numbered(40, &[]))]);
+    let store = world.open();
+    let hide = |line: &str| numbered(40, &[]).replace(line, &format!("{line}\u{200b}x"));
+    let (id, submitted) = drafted(&store, "Makefile", &hide("line 7\n"));
+    let submission = submitted.drafts[0].submission.as_ref().unwrap();
+    let is_invisible = |rule: GateRule| rule == GateRule::ContentInvisible;
+    assert!(submission.findings.iter().any(|one| is_invisible(one.rule)), "{submission:?}");
+    let edited = content(id, &hide("line 30\n"));
+    let AmendResult::Unconfirmed(report) = approve(&store, id, submission.seal, &edited) else {
+        panic!("the finding was not reported again")
+    };
+    assert!(report.unconfirmed.iter().any(|one| is_invisible(one.rule)), "{report:?}");
+    assert_eq!(world.text("Makefile").unwrap(), numbered(40, &[]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the program that opened a store is told about submissions.
+//! Messages about submissions for the program that opened a store.
 
 use std::sync::{Arc, Mutex};
 

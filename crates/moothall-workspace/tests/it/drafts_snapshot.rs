@@ -86,7 +86,8 @@ fn snapshot_that_does_not_fit_its_journal_is_not_used() {
     let text = fs_err::read_to_string(snapshot(&world)).unwrap();
     let whole = read_whole(&world);
     let cases = [
-        ("unknown version", text.replacen("\"version\":1,", "\"version\":2,", 1)),
+        ("unknown version", text.replacen("\"version\":2,", "\"version\":3,", 1)),
+        ("older version", text.replacen("\"version\":2,", "\"version\":1,", 1)),
         ("changed body", text.replace("\"applied\"", "\"escalated\"")),
         ("another journal", fs_err::read_to_string(snapshot(&other)).unwrap()),
         ("another place", text.replacen("\"start\":", "\"start\":1", 1)),

@@ -108,7 +108,7 @@ pub(crate) struct ConsultArgs {
     #[arg(long)]
     pub(crate) baseline: bool,
     /// Let critic and decision makers attach calculations: short Python programs on the facts, each
-    /// run in a sandbox of its own (image `python`); their values are evidence in the debate
+    /// run in its own sandbox (image `python`); their values are evidence in the debate
     #[arg(long)]
     pub(crate) calculations: bool,
     /// Choose who executes the run: this process (`local`), or the workers of a Restate cluster

@@ -249,7 +249,7 @@ pub(crate) struct ReviewApproveArgs {
     /// Apply the content of this file, or of standard input if `-`, instead of the proposed content
     #[arg(long, value_name = "FILE", conflicts_with = "hunks")]
     pub(crate) content: Option<PathBuf>,
-    /// Confirm new findings about what `--hunks` or `--content` makes of the submission: the seal
+    /// Confirm new findings about what `--hunks` or `--content` makes of the submission: the hash
     /// printed with them
     #[arg(long, value_name = "HASH")]
     pub(crate) confirm: Option<String>,

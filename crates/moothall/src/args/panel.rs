@@ -3,8 +3,8 @@
 use clap::Args;
 
 const PANEL_EXAMPLES: &str = "\
-Every run with a panel plants cases whose order is known. A model that catches fewer than 80 % of them
-is not a reliable judge; `moothall committee check` warns about it.
+Every run with a panel plants cases whose order is known. A model that catches fewer than 80 % of
+them is not a reliable judge; `moothall committee check` warns about it.
 
 Examples:
   moothall panel

@@ -205,7 +205,7 @@ fn require_channel(opened: &OpenDraftStore) -> Result<(), CliError> {
 fn print_decision(drafts: &[Draft], json: bool) -> anyhow::Result<CliExit> {
     // A part of a submission can be rejected when the rest of it is applied.
     let decided = drafts.iter().find(|draft| draft.state != DraftState::Rejected);
-    let state = decided.or(drafts.first()).map_or(DraftState::Editing, |draft| draft.state);
+    let state = decided.or_else(|| drafts.first()).map_or(DraftState::Editing, |draft| draft.state);
     let report =
         json!({ "state": state, "drafts": drafts.iter().map(report_of).collect::<Vec<_>>() });
     let message = match state {

@@ -193,6 +193,10 @@ fn parse(kind: &ConfigValueKind, text: &str) -> Option<Value> {
         | ConfigValueKind::Dollars
         | ConfigValueKind::Models
         | ConfigValueKind::Choice(_) => Some(Value::String(text.to_owned())),
+        ConfigValueKind::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Some(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
+        }
         ConfigValueKind::Integer { .. } => text.trim().parse().ok().map(Value::Integer),
         ConfigValueKind::Number => text.trim().parse().ok().map(Value::Float),
         ConfigValueKind::Boolean => text.trim().parse().ok().map(Value::Boolean),

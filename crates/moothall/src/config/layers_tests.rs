@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::super::{
     BudgetSection, ConsultSection, EngineChoice, EvidenceSection, IsolationSection, LogFormat,
-    LogLevel, LogSection, ModelsSection, NotifySection, SandboxFallback, StoreSection,
+    LogLevel, LogSection, ModelsSection, NoticeEvent, NotifySection, SandboxFallback, StoreSection,
 };
 use super::*;
 
@@ -111,6 +111,21 @@ fn nothing_configured_gives_the_defaults() {
             log: LogSection { level: LogLevel::Warn, format: LogFormat::Pretty },
         },
     );
+}
+
+#[test]
+fn a_list_in_a_variable_is_separated_by_commas() {
+    let file = "notify.target.own = { url = \"https://example.com\", to = [\"a@b.c\"] }\n";
+    let variables = [
+        ("MOOTHALL_NOTIFY__EVENTS", "failed, needs-review,"),
+        ("MOOTHALL_NOTIFY__TARGET__OWN__EVENTS", "decided"),
+    ];
+    let notify = resolve(layers(file, &[], &variables, "")).unwrap().config.notify;
+    assert_eq!(notify.events, [NoticeEvent::Failed, NoticeEvent::NeedsReview]);
+    assert_eq!(notify.target["own"].events, [NoticeEvent::Decided]);
+    assert_eq!(notify.target["own"].to, ["a@b.c"]);
+    let wrong = [("MOOTHALL_NOTIFY__EVENTS", "sometimes")];
+    assert!(resolve(layers("", &[], &wrong, "")).is_err());
 }
 
 #[test]

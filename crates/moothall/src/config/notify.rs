@@ -1,4 +1,4 @@
-//! The `[notify]` section: who is told about runs and drafts.
+//! The `[notify]` section: receivers of notices about runs and drafts.
 //!
 //! Secrets (URLs of chats, signing secrets, passwords) are named by the variable that holds them and
 //! never written here.
@@ -39,6 +39,7 @@ pub struct NotifySection {
     pub webhook_secret_env: Option<String>,
     /// Events for `desktop` and `webhook`: `finished`, `failed`, `paused` and `question` for runs,
     /// `needs-review` and `decided` for drafts. If empty, all events of runs.
+    #[schemars(extend("x-type" = "list"))]
     pub events: Vec<NoticeEvent>,
     /// URL at which reviewers reach `moothall serve`, such as `"https://moothall.example.com"`.
     /// Notices about drafts link to it.
@@ -77,6 +78,7 @@ pub struct NotifyTarget {
     pub kind: TargetKind,
     /// Events to send: `finished`, `failed`, `paused` and `question` for runs, `needs-review` and
     /// `decided` for drafts. If empty, all of them.
+    #[schemars(extend("x-type" = "list"))]
     pub events: Vec<NoticeEvent>,
     /// URL of the webhook, or of the mail server: `"smtps://mail.example.com"` (TLS, port 465) or
     /// `"smtp://mail.example.com"` (STARTTLS, port 587). A connection without TLS is never used for
@@ -92,6 +94,7 @@ pub struct NotifyTarget {
     /// Sender address of mail.
     pub from: Option<String>,
     /// Recipient addresses of mail.
+    #[schemars(extend("x-type" = "list"))]
     pub to: Vec<String>,
     /// Environment variable with the user name at the mail server. If not set, the sender address.
     pub user_env: Option<String>,
@@ -153,7 +156,7 @@ impl From<WebhookFormat> for TargetKind {
     }
 }
 
-/// What a receiver is told about.
+/// Events that a receiver gets.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -204,7 +207,7 @@ const WEBHOOK_HINT: &str = "use a URL like \"https://example.com/hooks/moothall\
 const MAIL_HINT: &str = "use a URL like \"smtps://mail.example.com\" or \"smtp://host:587\"";
 
 /// Reports problems beyond types.
-pub(super) fn check(notify: &NotifySection, report: &mut dyn FnMut(&[&str], &str, String)) {
+pub(crate) fn check(notify: &NotifySection, report: &mut dyn FnMut(&[&str], &str, String)) {
     if let Some(Err(fault)) = notify.webhook.as_deref().map(check_webhook) {
         report(&["notify", "webhook"], fault, WEBHOOK_HINT.to_owned());
     }

@@ -42,6 +42,8 @@ pub(crate) enum ConfigValueKind {
     Dollars,
     /// One or several, in a variable separated by commas.
     Models,
+    /// Several strings, in a variable separated by commas.
+    List,
     Integer {
         minimum: Option<i64>,
     },
@@ -60,6 +62,7 @@ impl fmt::Display for ConfigValueKind {
             Self::Duration => f.write_str("a duration such as \"30s\""),
             Self::Dollars => f.write_str("an amount of US dollars such as \"2.50\""),
             Self::Models => f.write_str("a model or a list of models"),
+            Self::List => f.write_str("a list of strings"),
             Self::Integer { minimum: Some(minimum) } => {
                 write!(f, "an integer of at least {minimum}")
             }
@@ -173,6 +176,7 @@ impl ConfigValueKind {
             Some("duration") => return Self::Duration,
             Some("dollars") => return Self::Dollars,
             Some("models") => return Self::Models,
+            Some("list") => return Self::List,
             _ => {}
         }
         let choices = choices(schema);

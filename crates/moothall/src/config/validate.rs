@@ -160,7 +160,7 @@ fn place<'a>(origins: &'a Origins, path: &[&str]) -> &'a ConfigOrigin {
     below.map_or(&ConfigOrigin::Default, |(_, origin)| origin)
 }
 
-pub(super) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let inner = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
     };
@@ -172,7 +172,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Only upper case is accepted, so a pasted API key is rejected.
-pub(super) fn is_variable(variable: &str) -> bool {
+pub(crate) fn is_variable(variable: &str) -> bool {
     variable.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
         && variable.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
 }

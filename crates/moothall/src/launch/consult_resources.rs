@@ -84,7 +84,7 @@ async fn calculation_sandboxes(
     let policy = isolation::policy(&context.loaded, engine, settings.allow_shared_kernel)?;
     let opened = isolation::sandboxes(&context.loaded, &policy, CALCULATION_IMAGE, 1).await;
     let opened = opened.map_err(|mut error| {
-        error.message = "there is no sandbox for calculations".to_owned();
+        error.message = "no sandbox for calculations".to_owned();
         error
     })?;
     Ok(Some(Arc::new(SandboxExecutor::new(opened))))

@@ -20,7 +20,7 @@ pub(crate) struct MailBody {
     pub(crate) html: String,
 }
 
-/// The body for a kind of receiver, as it is stored and sent.
+/// The body for a kind of receiver, stored and sent unchanged.
 pub(crate) fn body(kind: TargetKind, notice: &Notice, link: Option<&str>) -> String {
     match kind {
         TargetKind::Json => json_body(notice, link).to_string(),
@@ -115,7 +115,7 @@ fn discord_body(text: &NoticeText) -> Value {
     json!({ "content": lines.join("\n"), "allowed_mentions": { "parse": [] } })
 }
 
-/// Text in backquotes is shown as it is: no links, no mentions, no formatting.
+/// Text in backquotes is shown unchanged: no links, no mentions, no formatting.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }

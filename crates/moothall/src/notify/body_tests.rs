@@ -28,7 +28,7 @@ fn draft_notice(kind: SubmissionNoticeKind, title: &str, path: &str) -> Notice {
         title: title.to_owned(),
         path: path.to_owned(),
         more_files: 1,
-        rules: vec!["protected_path".to_owned()],
+        rules: vec!["path.protected".to_owned()],
         at_ms: 1_763_000_000_999,
     };
     Notice::of_draft("4f2a91c3".to_owned(), submission)
@@ -52,15 +52,15 @@ fn a_notice_contains_only_the_run() {
     );
     assert_eq!(
         body(TargetKind::Desktop, &notice, None),
-        "run 019a85c0 is paused: its budget is exhausted"
+        "run 019a85c0-2f6e is paused: its budget is exhausted"
     );
 }
 
 #[test]
 fn each_chat_gets_its_own_body() {
     let notice = run_notice(RunNotification::Waiting);
-    let text = "moothall: run 019a85c0 needs review";
-    let both = format!("{text}\n`moothall show 019a85c0`");
+    let text = "moothall: run 019a85c0-2f6e needs review";
+    let both = format!("{text}\n`moothall show 019a85c0-2f6e`");
     assert_eq!(
         value(TargetKind::Slack, &notice),
         json!({
@@ -77,7 +77,7 @@ fn each_chat_gets_its_own_body() {
         "version": "1.4",
         "body": [
             { "type": "TextBlock", "text": text, "wrap": true },
-            { "type": "TextBlock", "text": "moothall show 019a85c0", "wrap": true },
+            { "type": "TextBlock", "text": "moothall show 019a85c0-2f6e", "wrap": true },
         ],
     });
     let content_type = "application/vnd.microsoft.card.adaptive";

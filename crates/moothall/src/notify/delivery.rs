@@ -106,7 +106,7 @@ async fn attempt(
 /// The message of a receiver, and how its delivery ended.
 pub(crate) type FirstDelivery = (NoticeTarget, KeptMessage, Result<(), DeliveryError>);
 
-/// Makes the first attempts for all receivers. One that is down does not delay the others.
+/// Makes the first attempts for all receivers. A receiver that is down does not delay the others.
 pub(crate) async fn deliver_first(
     loaded: &LoadedConfig,
     outbox: &NotificationOutbox,
@@ -260,7 +260,7 @@ struct DeliveryProgress {
 
 static THREAD: OnceLock<DeliveryThread> = OnceLock::new();
 
-/// Starts to send the messages in the outbox, and returns at once.
+/// Starts to send the messages in the outbox, and returns immediately.
 pub(crate) fn deliver_in_background(config: Option<&Path>) {
     let thread = THREAD.get_or_init(|| {
         let (wake, woken) = channel();

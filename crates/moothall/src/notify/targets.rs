@@ -39,7 +39,7 @@ impl NoticeTarget {
         }
     }
 
-    /// The receiver in the words of `notify test`.
+    /// The receiver as `notify test` prints it.
     pub(crate) fn description(&self) -> String {
         let kind = match self.settings.kind {
             TargetKind::Json => "the webhook",

@@ -67,7 +67,7 @@ fn signature(secret: &str, id: &str, timestamp: &str, body: &str) -> Result<Stri
     Ok(format!("v1,{}", STANDARD.encode(tag)))
 }
 
-/// The innermost cause, such as a refused connection, which is the most helpful one.
+/// The innermost cause, such as a refused connection, which helps most.
 fn root(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -40,7 +40,7 @@ fn without_a_sandbox_a_calculation_is_recorded_as_not_run_and_the_debate_ends() 
     assert!(found.len() >= 2, "each debate has one: {report:#}");
     for one in found {
         assert_eq!(one["outcome"]["outcome"], "not-run", "{one:#}");
-        assert_eq!(one["outcome"]["why"], "there is no sandbox for calculations");
+        assert_eq!(one["outcome"]["why"], "no sandbox for calculations");
     }
     assert!(report["policy_scores"][0]["rounds_done"] == 2);
     let verified = world.run(&["verify", "receipt.jsonl", "--calculations"]);
@@ -73,8 +73,8 @@ fn calculations_change_no_number_of_calls() {
 fn a_run_with_calculations_needs_a_sandbox_before_it_starts() {
     let world = World::new();
     let ran = consult(&world, &["--calculations"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.stderr.contains("there is no sandbox for calculations"), "{ran}");
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("no sandbox for calculations"), "{ran}");
     assert!(ran.stderr.contains("hint: "), "{ran}");
     let runs = world.run(&["runs", "--json"]).json();
     assert_eq!(runs["runs"], serde_json::json!([]), "nothing was started");

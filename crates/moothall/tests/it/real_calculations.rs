@@ -30,6 +30,10 @@ fn calculations_run_are_shown_and_give_the_same_output_again() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let report = ran.json();
     let scores = report["policy_scores"].as_array().unwrap();
+    for score in scores {
+        // The guest asks for the executions, and the host runs them.
+        assert_eq!(score["isolation"], "user-kernel", "{score:#}");
+    }
     let found: Vec<&Value> =
         scores.iter().filter_map(|score| score["calculations"].as_array()).flatten().collect();
     assert!(found.len() >= 2, "{report:#}");

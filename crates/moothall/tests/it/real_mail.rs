@@ -1,9 +1,11 @@
 //! Notices by mail, to a real mail server: `tools/mail-check` runs aiosmtpd with TLS, a password and
-//! a certificate of its own authority.
+//! a certificate of a test authority.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use crate::world::{Ran, World};
@@ -160,10 +162,33 @@ fn a_certificate_of_another_authority_is_refused() {
     let tested = world.run(&["notify", "test"]);
     assert_eq!(tested.code, Some(4), "{tested}");
     assert!(tested.stderr.contains("notify.target.mail.ca_file"), "{tested}");
-    // A server without TLS gets nothing: the port of a TLS server does not speak STARTTLS.
-    configure(&world, "smtp", server.port, &folder.path().join("ca.pem"), "");
-    assert_eq!(world.run(&["notify", "test"]).code, Some(4));
     assert_eq!(server.mails(0).len(), 0);
+}
+
+#[test]
+fn a_mail_server_that_does_not_offer_tls_gets_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, commands) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.write_all(b"220 mail.example.com\r\n");
+            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+                let _ = stream.write_all(b"250 mail.example.com\r\n");
+                let _ = sender.send(line);
+            }
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    drop(MailServer::start(folder.path(), 0, "tls"));
+    let tested = world("smtp", port, &folder.path().join("ca.pem")).run(&["notify", "test"]);
+    assert_eq!(tested.code, Some(4), "{tested}");
+    assert!(tested.stderr.contains("STARTTLS"), "{tested}");
+    let commands: Vec<String> = commands.try_iter().collect();
+    assert!(!commands.is_empty());
+    let is_allowed = |line: &String| line.starts_with("EHLO") || line == "QUIT";
+    assert!(commands.iter().all(is_allowed), "{commands:?}");
 }
 
 #[test]

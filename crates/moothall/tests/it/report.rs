@@ -43,7 +43,7 @@ fn help_of_report_shows_every_flag_and_examples() {
 #[test]
 fn memo_of_the_fictional_company_is_made_in_every_format() {
     let world = World::new();
-    let ran = world.run(&["consult", "HLXI", "--model", "demo", "--yes"]);
+    let ran = world.run(&["consult", "HLXI", "--verdict", "off", "--model", "demo", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let run = only_run(&world);
     let memo = report(&world, &run, &[]).stdout;

@@ -87,7 +87,7 @@ fn content_of_a_file_is_judged_and_applied_instead_of_the_proposal() {
     let (code, unconfirmed) = approve("short");
     assert_eq!((code, &unconfirmed["state"]), (Some(3), &"unconfirmed".into()), "{unconfirmed}");
     assert_eq!(world.read("ws/Makefile"), numbered(&[]));
-    let confirm = &unconfirmed["result_seal"].as_str().unwrap()[..12];
+    let confirm = &unconfirmed["confirm"].as_str().unwrap()[..12];
     let arguments = ["review", "approve", &draft, "--if-match", &seal, "--content", "short"];
     let wrong = run(&world, &[&arguments[..], &["--confirm", "000000000000"]].concat());
     assert_eq!(wrong.code, Some(2), "{wrong}");

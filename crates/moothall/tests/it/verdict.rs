@@ -291,7 +291,7 @@ fn the_record_of_each_model_counts_the_controls_of_all_stored_runs() {
     assert_eq!((counted(0, "runs"), counted(0, "planted")), (2, 5 * 5 + 3 * 5), "{records:#}");
     assert_eq!((counted(1, "runs"), counted(1, "planted")), (1, 2 * 5), "{records:#}");
     assert!(counted(0, "share") > 800 && counted(1, "share") < 500, "{records:#}");
-    assert!(counted(1, "low") < counted(1, "share") && counted(1, "share") < counted(1, "high"));
+    assert!(counted(1, "low") <= counted(1, "share") && counted(1, "share") < counted(1, "high"));
     let table = world.run(&["panel"]).stdout;
     assert!(table.contains("demo/contrary") && table.contains("not a reliable judge"), "{table}");
     // A committee that names the weak model for its panel.

@@ -61,7 +61,7 @@ pub(crate) fn stress(facts: &DemoFacts) -> Option<CalculationRequest> {
             "fall = 5  # percent, assumed\n\
              margin = facts[\"{income}\"] / facts[\"{revenue}\"]\n\
              lost = facts[\"{revenue}\"] * fall / 100 * margin\n\
-             result(\"lost profit\", round(lost), \"USD\")\n"
+             result(\"lost profit\", round(lost))\n"
         ),
     })
 }

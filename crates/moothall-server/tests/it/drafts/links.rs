@@ -1,4 +1,4 @@
-//! Review links: what the holder of a link can do without signing in, and what nobody can.
+//! Review links: what the holder of a link can do without signing in, and what no one can.
 
 use moothall_core::Sha256Hex;
 use moothall_store::now_ms;
@@ -86,6 +86,7 @@ async fn a_link_decides_once_and_the_audit_log_names_its_notice() {
         "say": "approve",
         "by": "ops (by link of notice 4f2a91c3)",
         "reason": "seen on the phone",
+        "has_changes": false,
     });
     assert_eq!(*reviewed, expected);
     for decision in ["approve", "reject", "send_back"] {

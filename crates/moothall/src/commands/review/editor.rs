@@ -1,7 +1,8 @@
 //! Opens the user's editor on a text.
 
+use std::fs::Permissions;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::process::Command;
 
 use fs_err as fs;
@@ -16,7 +17,11 @@ const FALLBACK: &str = "vi";
 /// Edits a text in `$VISUAL` or `$EDITOR`, in a private temporary file that is deleted afterwards.
 pub(crate) fn edit_text(path: &RelPath, text: &str) -> Result<String, CliError> {
     let failed = |error: io::Error| CliError::failed("cannot edit the text").with_source(error);
-    let folder = tempfile::Builder::new().prefix("moothall-review-").tempdir().map_err(failed)?;
+    let folder = tempfile::Builder::new()
+        .prefix("moothall-review-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(failed)?;
     let file = folder.path().join(file_name(path));
     let write = || -> io::Result<()> {
         let mut options = fs::OpenOptions::new();

@@ -256,11 +256,14 @@ impl HunkSession<'_> {
         let can_apply = !approved.is_empty() || !self.edits.is_empty();
         let asked: usize =
             self.hunks.iter().filter(|one| !self.edits.contains_key(&one.draft)).count();
-        let mut summary = format!("{} of {asked} hunks approved", approved.len());
-        if !self.edits.is_empty() {
-            let files = display::counted(self.edits.len(), "file");
-            let _ = write!(summary, ", {files} edited");
+        let mut parts = Vec::new();
+        if asked > 0 {
+            parts.push(format!("{} of {asked} hunks approved", approved.len()));
         }
+        if !self.edits.is_empty() {
+            parts.push(format!("{} edited", display::counted(self.edits.len(), "file")));
+        }
+        let summary = parts.join(", ");
         let keys = match can_apply {
             true => "apply [y], send back [s], reject all [r] or quit [q]? ",
             false => "send back [s], reject all [r] or quit [q]? ",

@@ -52,7 +52,7 @@ pub(crate) fn approve(
     match result {
         AmendResult::Decided(drafts) => print_decision(&drafts, json),
         AmendResult::Unconfirmed(report) => {
-            let digits = report.seal.to_string();
+            let digits = report.confirm.to_string();
             let text = format!(
                 "{}hint: to apply it anyway, add `--confirm {}`\n",
                 unconfirmed_text(&report),
@@ -73,7 +73,7 @@ struct Confirmation(String);
 
 impl Confirmation {
     fn of(&self, report: &AmendReport) -> Result<moothall_core::Sha256Hex, CliError> {
-        expand_seal(&self.0, Some(report.seal)).map_err(|_| {
+        expand_seal(&self.0, Some(report.confirm)).map_err(|_| {
             CliError::usage("`--confirm` does not match the result")
                 .with_hint("run the command without `--confirm` to see the findings")
         })
@@ -127,6 +127,7 @@ fn report_json(state: &str, report: &AmendReport) -> serde_json::Value {
     json!({
         "state": state,
         "result_seal": report.seal,
+        "confirm": report.confirm,
         "verdict": report.judged.verdict,
         "unconfirmed": report.unconfirmed,
         "checks": report.judged.checks,
@@ -177,7 +178,7 @@ pub(crate) fn amend_confirmed(
     let result = amend(None).map_err(failed)?;
     match result {
         AmendResult::Unconfirmed(report) if confirm(&report)? => {
-            Ok(amend(Some(report.seal)).map_err(failed)?)
+            Ok(amend(Some(report.confirm)).map_err(failed)?)
         }
         result => Ok(result),
     }

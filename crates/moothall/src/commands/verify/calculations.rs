@@ -20,7 +20,7 @@ use crate::{config, isolation};
 pub(crate) struct RepeatReport {
     /// How many gave the same output, byte for byte.
     pub(crate) equal: usize,
-    /// Those that gave another output or ended in another way.
+    /// Calculations that gave another output or ended in another way.
     pub(crate) different: Vec<EffectId>,
     /// How many were recorded as not run.
     pub(crate) not_run: usize,
