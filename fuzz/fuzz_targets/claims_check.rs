@@ -69,6 +69,7 @@ fuzz_target!(|data: &[u8]| {
         passages: &passages,
         documents: &documents,
         headlines: &headlines,
+        calculations: &[],
     });
     check(&checker, text);
     for source in [text, passage, headline] {
