@@ -37,7 +37,7 @@ mod result;
 mod steps;
 #[cfg(test)]
 #[path = "program/support_tests.rs"]
-mod support;
+pub(crate) mod support;
 
 pub use self::contract::{InvalidPattern, OutputExpectation, OutputPattern, ProgramContract};
 pub(crate) use self::input::MAX_TASK_BYTES;

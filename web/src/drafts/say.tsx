@@ -1,7 +1,7 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { asProblem, type Problem, post } from "../api/client";
 import type { DraftDetail, DraftReviewResponse, DraftUndecided } from "../gen/api";
-import { CodeText } from "../ui/code-text";
+import { FormProblem } from "../ui/form-problem";
 import { useKeys } from "../ui/keys";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
@@ -79,14 +79,7 @@ export function SayBar({ detail, choices, onSaid }: { detail: DraftDetail; choic
   };
   return (
     <div className="saybar panel">
-      {problem && (
-        <Note tone="bad" alert>
-          <b>
-            <CodeText text={problem.message} />
-          </b>{" "}
-          {problem.hint && <CodeText text={problem.hint} />}
-        </Note>
-      )}
+      <FormProblem problem={problem} />
       {!detail.may_be_approved_here && (
         <Note tone="neutral">The policy does not allow approvals in a browser. Use `moothall review`.</Note>
       )}

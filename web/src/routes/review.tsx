@@ -6,6 +6,7 @@ import type { ReviewLinkDetail } from "../gen/api";
 import { dayAndTime, plain } from "../model/format";
 import { type Decision, decide, hideToken, readToken, showDraft } from "../review-link/link-api";
 import { CodeText } from "../ui/code-text";
+import { FormProblem } from "../ui/form-problem";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 
 const DECISIONS: Record<Decision, { name: string; ask: string; done: string }> = {
@@ -114,14 +115,7 @@ function DecisionForm({
   };
   return (
     <div className="saybar panel">
-      {problem && (
-        <Note tone="bad" alert>
-          <b>
-            <CodeText text={problem.message} />
-          </b>{" "}
-          {problem.hint && <CodeText text={problem.hint} />}
-        </Note>
-      )}
+      <FormProblem problem={problem} />
       {isClosed && <Note tone="neutral">This draft cannot be approved in a browser. Use `moothall review`.</Note>}
       {!decision && (
         <div className="sayrow">

@@ -7,12 +7,10 @@ use serde_json::{Value, json};
 
 use super::support::{Ran, in_form, input, run, run_in_order, said};
 use super::*;
+use crate::PromptRevision;
 use crate::claims::CalculatedValue;
-use crate::sandbox::{
-    CapturedOutput, ExecutionExit, FileRef, IsolationClass, SandboxAttestation, SandboxExecution,
-    SandboxFailure, SandboxFailureKind, SandboxLimits,
-};
-use crate::{PromptRevision, Sha256Hex};
+use crate::program::support::execution;
+use crate::sandbox::{ExecutionExit, FileRef, SandboxFailure, SandboxFailureKind};
 
 fn with_calculations(rounds: u32) -> DebateInput {
     let mut input = DebateInput { calculations: Some(FileRef::of(b"{}")), ..input(rounds) };
@@ -36,24 +34,8 @@ fn executed() -> EffectResult {
         "error": null, "facts": ["Revenue:FY2025"], "literals": ["100"],
         "values": [{"name": "margin", "unit": "%", "value": "14.2"}],
     });
-    EffectResult::Executed(Box::new(SandboxExecution {
-        exit: ExecutionExit::Exited { code: 0 },
-        stdout: CapturedOutput { text: output.to_string(), truncated: false },
-        stderr: CapturedOutput::default(),
-        files: BTreeMap::new(),
-        left_behind: Vec::new(),
-        attestation: SandboxAttestation {
-            engine: "runsc".to_owned(),
-            engine_version: "1".to_owned(),
-            class: IsolationClass::UserKernel,
-            image: "python".to_owned(),
-            image_sha256: Sha256Hex::of(b"image"),
-            guest_sha256: Sha256Hex::of(b"guest"),
-            limits: SandboxLimits::default(),
-            held_by: BTreeMap::new(),
-            self_tests: Vec::new(),
-        },
-    }))
+    let exit = ExecutionExit::Exited { code: 0 };
+    EffectResult::Executed(Box::new(execution(exit, &output.to_string(), "")))
 }
 
 /// A valid answer without a calculation.

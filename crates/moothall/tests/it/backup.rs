@@ -5,22 +5,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 
 use crate::scene::{Scene, no_answer, second_try};
-use crate::world::{Ran, World};
-
-/// A consultation that takes one or two seconds.
-const SMALL: [&str; 11] = [
-    "consult",
-    "HLXI",
-    "--verdict",
-    "off",
-    "--model",
-    "demo",
-    "--moves",
-    "5",
-    "--rounds",
-    "1",
-    "--yes",
-];
+use crate::world::{Ran, SMALL, World};
 
 /// A world with a run that passed and one whose process was killed. The scene is dropped, because
 /// it would keep the store open.

@@ -341,24 +341,26 @@ fn a_killed_consultation_resumes_without_repeating_calls() {
     assert_eq!(repeated.code, Some(0), "{repeated}");
 }
 
+/// A consultation with the fake provider.
+const WITH_FAKE: [&str; 9] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--config",
+    "fake.toml",
+    "--model",
+    "openai/m",
+    "--yes",
+];
+
 #[test]
 fn a_wrong_api_key_pauses_a_consultation_with_a_hint() {
     let fake = Fake::start();
     fake.always(ProviderFault::Unauthorized);
     let world = World::new().with("OPENAI_API_KEY", "wrong");
     fake.configure(&world, "");
-    let arguments = [
-        "consult",
-        "HLXI",
-        "--verdict",
-        "off",
-        "--config",
-        "fake.toml",
-        "--model",
-        "openai/m",
-        "--yes",
-    ];
-    let ran = world.run(&arguments);
+    let ran = world.run(&WITH_FAKE);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(ran.stderr.contains("is paused: openai/m did not answer (auth: "), "{ran}");
     assert!(ran.stderr.contains("hint: check the key from OPENAI_API_KEY"), "{ran}");
@@ -462,21 +464,10 @@ fn ctrl_c_pauses_and_the_run_can_be_resumed() {
     });
     let world = World::new();
     fake.configure(&world, "");
-    let arguments = [
-        "consult",
-        "HLXI",
-        "--verdict",
-        "off",
-        "--config",
-        "fake.toml",
-        "--model",
-        "openai/m",
-        "--yes",
-    ];
-    let child = world.command(&arguments).spawn().unwrap();
+    let child = world.command(&WITH_FAKE).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
     press_ctrl_c(&child);
-    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    let ran = world.ran(&WITH_FAKE, child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{ran}");
     assert!(ran.stderr.contains("is paused\nhint: continue it with `moothall resume"), "{ran}");
     let run = only_run(&world);
@@ -495,18 +486,7 @@ fn a_second_ctrl_c_exits_immediately() {
     let (fake, arrivals) = Fake::hanging();
     let world = World::new();
     fake.configure(&world, "");
-    let arguments = [
-        "consult",
-        "HLXI",
-        "--verdict",
-        "off",
-        "--config",
-        "fake.toml",
-        "--model",
-        "openai/m",
-        "--yes",
-    ];
-    let mut child = world.command(&arguments).spawn().unwrap();
+    let mut child = world.command(&WITH_FAKE).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
     press_ctrl_c(&child);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

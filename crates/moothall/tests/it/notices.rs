@@ -12,7 +12,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use crate::serve::Server;
-use crate::world::World;
+use crate::world::{SMALL, World};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -81,20 +81,6 @@ fn world(address: &str) -> World {
     world.write_config("moothall.toml", &config);
     world
 }
-
-const SMALL: [&str; 11] = [
-    "consult",
-    "HLXI",
-    "--verdict",
-    "off",
-    "--model",
-    "demo",
-    "--moves",
-    "5",
-    "--rounds",
-    "1",
-    "--yes",
-];
 
 #[test]
 fn a_webhook_gets_signed_notifications_without_content() {

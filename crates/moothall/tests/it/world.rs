@@ -11,6 +11,21 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A consultation that takes one or two seconds.
+pub(crate) const SMALL: [&str; 11] = [
+    "consult",
+    "HLXI",
+    "--verdict",
+    "off",
+    "--model",
+    "demo",
+    "--moves",
+    "5",
+    "--rounds",
+    "1",
+    "--yes",
+];
+
 /// The isolated environment of one test, removed at its end.
 pub(crate) struct World {
     folder: TempDir,
