@@ -11,6 +11,7 @@
 
 mod egress_proxy;
 mod inside;
+mod limits;
 mod root_view;
 
 use std::ffi::OsString;
@@ -34,6 +35,9 @@ use tokio::sync::{oneshot, watch};
 
 pub use self::egress_proxy::{EgressLog, EgressRecord, EgressRules, HostRule, HostRuleFault};
 pub use self::inside::enter;
+pub use self::limits::GuardLimits;
+
+use self::limits::AgentGroup;
 
 use crate::jail::JailCommand;
 use crate::spawner::{ChildProcess, spawn};
@@ -82,6 +86,7 @@ pub struct GuardPlan {
     pub read: Vec<PathBuf>,
     /// Ports on the agent's loopback interface on which this process accepts connections.
     pub ports: Vec<u16>,
+    pub limits: GuardLimits,
 }
 
 /// The part of the isolation that failed.
@@ -94,6 +99,7 @@ pub enum GuardPart {
     Network,
     Landlock,
     Filter,
+    Limits,
     Program,
     Control,
 }
@@ -154,6 +160,7 @@ pub struct GuardedProcess {
     /// Closed when no process is left.
     empty: watch::Receiver<()>,
     ended: Option<oneshot::Receiver<Result<AgentExit, GuardFault>>>,
+    group: Option<AgentGroup>,
 }
 
 /// Where the agent's standard output goes.
@@ -222,6 +229,7 @@ impl GuardedProcess {
         };
         let pid = Pid::from_raw(pid)
             .ok_or_else(|| GuardFault::new(GuardPart::Control, "invalid process id"))?;
+        let group = AgentGroup::enter(pid, plan.limits)?;
         let init = pidfd_open(pid, PidfdFlags::empty())
             .map_err(|error| control("cannot open a process")(error.into()))?;
         let waiting = init.try_clone().map_err(control("cannot duplicate a process handle"))?;
@@ -229,7 +237,8 @@ impl GuardedProcess {
         // PID 1 waits for this, so nothing runs unless both processes are under our control.
         send(&ours, b"go", SendFlags::NOSIGNAL)
             .map_err(|error| control("the agent's supervisor has exited")(error.into()))?;
-        Ok(StartedAgent { process: Self { outer, init, empty, ended: Some(ended) }, listeners })
+        let process = Self { outer, init, empty, ended: Some(ended), group };
+        Ok(StartedAgent { process, listeners })
     }
 
     /// Waits until the agent has ended and no process of it is left. An error means that it was not
@@ -241,6 +250,11 @@ impl GuardedProcess {
         };
         self.wait_until_empty().await;
         exit
+    }
+
+    /// Whether the kernel killed a process of the agent because of the memory limit.
+    pub fn was_out_of_memory(&self) -> bool {
+        self.group.as_ref().is_some_and(AgentGroup::was_out_of_memory)
     }
 
     /// Kills every process of the agent and waits until none is left.

@@ -9,7 +9,7 @@
 //! Without root, this engine is not available.
 
 mod bundle;
-mod cgroup;
+pub(crate) mod cgroup;
 mod container_handle;
 mod runtime;
 mod seccomp;

@@ -18,7 +18,7 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, send, sendmsg,
 };
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, set_dumpable_behavior,
+    DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, getrlimit, set_dumpable_behavior,
     set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{
@@ -26,7 +26,9 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use super::{AgentExit, CONTROL_FD, ControlMessage, GuardFault, GuardPart, GuardPlan, PART};
+use super::{
+    AgentExit, CONTROL_FD, ControlMessage, GuardFault, GuardLimits, GuardPart, GuardPlan, PART,
+};
 use super::{root_view, root_view::RootView};
 use crate::{confine, ffi};
 
@@ -147,7 +149,7 @@ fn run_inner(
     close.map_err(|error| {
         GuardFault::io(GuardPart::Control, "cannot protect the control socket")(error.into())
     })?;
-    confine_agent(&view)?;
+    confine_agent(&view, plan.limits)?;
     let (program, args) = command_line
         .split_first()
         .ok_or_else(|| GuardFault::new(GuardPart::Program, "missing agent command"))?;
@@ -196,12 +198,16 @@ fn listen(ports: &[u16]) -> Result<Vec<TcpListener>, GuardFault> {
 
 /// Gives up capabilities, then denies writes outside of the view's writable directories, system
 /// calls that reach the user's terminal, and keyrings.
-fn confine_agent(view: &RootView) -> Result<(), GuardFault> {
+fn confine_agent(view: &RootView, limits: GuardLimits) -> Result<(), GuardFault> {
     let failed = |error: rustix::io::Errno| {
         GuardFault::io(GuardPart::Filter, "cannot drop capabilities")(error.into())
     };
     let core = Rlimit { current: Some(0), maximum: Some(0) };
     setrlimit(Resource::Core, core).map_err(failed)?;
+    let allowed = getrlimit(Resource::Nproc).maximum;
+    let processes = Some(allowed.map_or(limits.processes, |most| most.min(limits.processes)));
+    let processes = Rlimit { current: processes, maximum: processes };
+    setrlimit(Resource::Nproc, processes).map_err(failed)?;
     for capability in CapabilitySet::all().iter() {
         match remove_capability_from_bounding_set(capability) {
             // Older kernels do not know newer capabilities.

@@ -222,6 +222,13 @@ impl SandboxCgroup {
         Ok(())
     }
 
+    /// Moves a process into the group.
+    pub(crate) fn add(&self, pid: rustix::process::Pid) -> std::io::Result<()> {
+        let folders: BTreeSet<&PathBuf> = self.held.values().map(|(folder, _)| folder).collect();
+        let pid = pid.as_raw_nonzero().to_string();
+        folders.into_iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), &pid))
+    }
+
     /// Applies the CPU limit to the group.
     pub(crate) fn limit_cpu(&self, resources: &CgroupLimits) -> std::io::Result<()> {
         let quota = resources.cpu_quota;

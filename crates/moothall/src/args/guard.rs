@@ -115,6 +115,13 @@ pub(crate) struct GuardFlags {
     /// Let the agent connect to nothing
     #[arg(long, conflicts_with_all = ["allow_host", "allow_loopback"])]
     pub(crate) offline: bool,
+    /// Limit the memory of the agent and its programs, in MiB; needs cgroups, which only root can
+    /// create
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(64..=1 << 30))]
+    pub(crate) memory: Option<u64>,
+    /// Limit the processes and threads of the agent [default: 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(8..=1 << 20))]
+    pub(crate) processes: Option<u64>,
     /// Make a full copy instead of an overlay, for file systems that do not support overlays
     #[arg(long)]
     pub(crate) full_copy: bool,

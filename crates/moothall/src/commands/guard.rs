@@ -226,6 +226,7 @@ pub(crate) fn guard_error(fault: &GuardFault) -> CliError {
         GuardPart::Landlock => {
             Some("use Linux 6.2 or newer, with `landlock` in the kernel parameter `lsm`")
         }
+        GuardPart::Limits => Some("run it as root, or without `--memory`"),
         GuardPart::Program => Some("pass `--read PATH` if the program needs more directories"),
         GuardPart::Network | GuardPart::Filter | GuardPart::Control => None,
     };

@@ -359,6 +359,42 @@ fn an_agent_that_is_stopped_at_its_time_limit_is_judged() {
 }
 
 #[test]
+fn an_agent_cannot_start_more_processes_than_its_limit() {
+    let world = world();
+    let marker = marker(5);
+    let script = format!("echo two >> notes.txt; for i in $(seq 60); do sleep {marker} & done");
+    let (ran, record) = guard(&world, &["--processes", "400"], &script);
+    check_outcomes(&ran, &record, 0, &[("notes.txt", "applied")]);
+    assert_eq!(record["end"], serde_json::json!({ "exited": 0 }), "{ran}");
+    // The shell gives up when it cannot start a process.
+    let (ran, record) = guard(&world, &["--processes", "20"], &script);
+    check_outcomes(&ran, &record, 0, &[("notes.txt", "applied")]);
+    assert_eq!(record["end"], serde_json::json!({ "exited": 2 }), "{ran}");
+    assert!(!is_running(&marker));
+}
+
+#[test]
+fn an_agent_is_stopped_at_its_memory_limit_or_not_started() {
+    let world = world();
+    // `tail` keeps a line of 300 MB in memory.
+    let script = "echo two >> notes.txt; head -c 300000000 /dev/zero | tail -n 1 | wc -c";
+    let (ran, _) = guard(&world, &["--memory", "64"], script);
+    match rustix::process::geteuid().is_root() {
+        true => {
+            assert_eq!(ran.code, Some(0), "{ran}");
+            assert!(ran.stderr.contains("killed at the memory limit"), "{ran}");
+            assert_eq!(world.read("ws/notes.txt"), "one\ntwo\n");
+        }
+        // Only root can create cgroups, and nothing starts without a limit that was requested.
+        false => {
+            assert_eq!(ran.code, Some(4), "{ran}");
+            assert!(ran.stderr.contains("cannot be limited without cgroups"), "{ran}");
+            assert_eq!(world.read("ws/notes.txt"), "one\n");
+        }
+    }
+}
+
+#[test]
 fn an_agent_that_kills_itself_is_judged() {
     let world = world();
     let (ran, record) = guard(&world, &[], "echo two >> notes.txt; kill -9 $$");

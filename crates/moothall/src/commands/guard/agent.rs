@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use fs_err as fs;
 use moothall_models::Catalog;
 use moothall_sandbox::guard::{
-    AgentOutput, EgressLog, EgressRules, GuardFault, GuardPart, GuardPlan, GuardedProcess,
-    HostRule, PrivateCopy, StartedAgent,
+    AgentOutput, EgressLog, EgressRules, GuardFault, GuardLimits, GuardPart, GuardPlan,
+    GuardedProcess, HostRule, PrivateCopy, StartedAgent,
 };
 use moothall_sandbox::jail::JailCommand;
 use moothall_workspace::{AgentStart, BaseIndex};
@@ -88,6 +88,7 @@ pub(crate) fn run_agent(
         root: run.folder("root"),
         read,
         ports: network.ports.clone(),
+        limits: run.record.options.limits,
     };
     let mut command_line = vec![found.program.into_os_string()];
     command_line.extend(args.iter().cloned());
@@ -188,6 +189,11 @@ async fn watch(
         () = tokio::time::sleep(timeout) => GuardEnd::Deadline,
     };
     process.kill().await;
+    if process.was_out_of_memory() {
+        terminal::note(&format!(
+            "{YELLOW}a process of the agent was killed at the memory limit{YELLOW:#}\n"
+        ));
+    }
     Ok(end)
 }
 
@@ -440,6 +446,7 @@ async fn try_copy(
         root: at("root"),
         read: Vec::new(),
         ports: Vec::new(),
+        limits: GuardLimits::default(),
     };
     let script =
         "echo x > probe && test ! -e \"$OUTSIDE\" && ! (echo x > /usr/moothall-probe) 2>/dev/null";

@@ -149,6 +149,7 @@ fn run_check(
             root: at("root"),
             read,
             ports: Vec::new(),
+            limits: run.record.options.limits,
         },
         environment: base_environment(&home_at),
         command_line: ["/bin/sh", "-c", command].map(OsString::from).to_vec(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fs_err as fs;
 use moothall_core::drafts::DraftId;
-use moothall_sandbox::guard::{AgentExit, EgressRecord, PrivateCopy};
+use moothall_sandbox::guard::{AgentExit, EgressRecord, GuardLimits, PrivateCopy};
 use moothall_workspace::{
     AgentStart, BaseIndex, CopyFolder, DraftStore, GitFolderChanges, ShownPaths, workspace_id,
 };
@@ -96,6 +96,8 @@ pub(crate) struct GuardOptions {
     pub(crate) offline: bool,
     pub(crate) full_copy: bool,
     pub(crate) keep: bool,
+    #[serde(default)]
+    pub(crate) limits: GuardLimits,
 }
 
 impl GuardOptions {
@@ -129,6 +131,12 @@ impl GuardOptions {
         }
         if !flags.allow_loopback.is_empty() {
             self.allow_loopback.clone_from(&flags.allow_loopback);
+        }
+        if let Some(processes) = flags.processes {
+            self.limits.processes = processes;
+        }
+        if let Some(mebibytes) = flags.memory {
+            self.limits.memory_bytes = Some(mebibytes << 20);
         }
         self.offline |= flags.offline;
         self.keep |= flags.keep;
