@@ -73,7 +73,7 @@ pub(crate) fn default_path(loaded: &LoadedConfig) -> PathBuf {
 }
 
 fn missing(path: &Path) -> CliError {
-    CliError::usage(format!("there is no file `{}`", path.display()))
+    CliError::usage(format!("no file `{}`", path.display()))
         .with_hint("`moothall eval --write FILE` writes one")
 }
 

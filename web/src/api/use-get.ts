@@ -11,7 +11,7 @@ export interface Got<T> {
 const kept = new Map<string, unknown>();
 const MOST_KEPT = 60;
 
-/** Resources that many parts of a page ask for at once: their requests within a moment are one. */
+/** Resources that many parts of a page request at the same time: requests within a moment are merged into one. */
 const SHARED = new Set(["/api/settings", "/api/committees"]);
 const SHARED_MS = 2000;
 const shared = new Map<string, { at: number; response: Promise<unknown> }>();

@@ -83,7 +83,7 @@ export function TickerForm() {
     event.preventDefault();
     if (busy || blocker) return;
     const typed = ticker.trim().toUpperCase();
-    // A name that fits one company stands for its ticker.
+    // A name that matches one company is replaced by its ticker.
     const [only, ...others] = found.data?.tickers ?? [];
     const byName = only && others.length === 0 && typed === asked ? only.ticker : typed;
     const subject = isNamed ? name.trim() : known ? typed : byName;

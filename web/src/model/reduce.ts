@@ -441,7 +441,7 @@ function statusAfter(event: EventEnvelope): RunStatus {
       };
     case "run_cancelled":
       return { state: "cancelled" };
-    // There is no event for a run that continues.
+    // No event reports that a run continues.
     default:
       return { state: "running" };
   }

@@ -1,4 +1,4 @@
-// The decision in words, computed from the ranking, the score of doing nothing and the one rule for close calls.
+// The decision as text, computed from the ranking, the score of doing nothing and the one rule for close calls.
 import type { ConsultView, DoNothingView, MoveView, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { OBJECTION, ranked } from "../model/select";

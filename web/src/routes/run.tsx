@@ -41,7 +41,7 @@ export default function Run() {
 function Consult({ run, view }: { run: LiveRun; view: RunView }) {
   const stale = !["live", "ended"].includes(run.link.kind);
   const { consult, about, status } = view;
-  // While somebody reviews the moves, the page scrolls as a whole.
+  // While a person reviews the moves, the page scrolls as a whole.
   const asks = status.state === "paused" && status.reason === "question";
   const company = plain(consult?.gathered?.company ?? "").replace(/ \(fictional\)$/, "");
   return (

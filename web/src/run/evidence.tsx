@@ -100,7 +100,7 @@ function Filing({ link, fictional }: { link: string | null; fictional: boolean }
       </a>
     );
   if (!fictional) return null;
-  return <Note tone="neutral">Fictional company: there is no filing to open.</Note>;
+  return <Note tone="neutral">Fictional company without filings to open.</Note>;
 }
 
 function Row({ name, value }: { name: string; value: string }) {

@@ -1,4 +1,4 @@
-// What a row of a run shows. Everything is in the list itself: no row makes a request of its own.
+// What a row of a run shows. Everything is in the list itself: rows make no requests.
 import type { RunSummary } from "../gen/api";
 import { capital, plain } from "../model/format";
 import type { RunBar } from "../viz/score-bars";

@@ -354,7 +354,7 @@ fn a_state_file_that_is_not_valid_is_named_with_a_hint() {
             "audit verify",
             "cannot read the anchor of the audit log",
             format!("{} is not a valid anchor file: expected RECORD:HASH", anchor.display()),
-            "hint: restore the file from a backup, or delete it to accept the audit log as it is",
+            "hint: restore the file from a backup, or delete it to accept the audit log without it",
         ),
     ];
     for (command, message, cause, hint) in cases {

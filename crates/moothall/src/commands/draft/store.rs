@@ -234,7 +234,7 @@ pub(crate) fn failed(error: DraftError) -> CliError {
             Some("delete this file to turn the export off; `--handoff` turns it on again")
         }
         DraftError::InvalidFile { file: DraftStateFile::Anchor, .. } => {
-            Some("restore the file from a backup, or delete it to accept the audit log as it is")
+            Some("restore the file from a backup, or delete it to accept the audit log without it")
         }
         _ => None,
     };

@@ -70,7 +70,7 @@ fn install_hook(directory: &Path) -> Result<String, CliError> {
     }
     if hook_text(&kept)?.is_some() {
         return Err(CliError::usage(format!("`{}` already exists", shown(&kept)))
-            .with_hint("compare the two hooks, and remove the one that is not needed"));
+            .with_hint("compare the two hooks, and remove one"));
     }
     fs_err::create_dir_all(directory).map_err(unwritable)?;
     // Written first: no moment is without a hook.
