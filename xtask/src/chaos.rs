@@ -16,7 +16,7 @@ const IN_MICROVMS: (&str, &str) = (
     "MOOTHALL_TEST_CHAOS_MICROVM",
 );
 const ON_A_CLUSTER: (&str, &str) = (
-    "real_restate::blows::consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone",
+    "real_restate::faults::consultations_on_a_cluster_with_faults_end_like_an_undisturbed_one",
     "MOOTHALL_TEST_CHAOS_RESTATE",
 );
 

@@ -1,8 +1,8 @@
 //! Consultations executed by workers of a real Restate. They end like those of a single machine,
 //! despite failures of workers, Restate nodes and the database.
 
-mod blows;
 pub(crate) mod cluster;
+mod faults;
 mod limits;
 
 use moothall_core::EffectResult;

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A fault injected into a part of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Blow {
+enum Fault {
     WorkerKilled,
     WorkerStopped,
     WorkerEnded,
@@ -28,7 +28,7 @@ enum Blow {
     PostgresKilled,
 }
 
-impl Blow {
+impl Fault {
     const ALL: [Self; 6] = [
         Self::WorkerKilled,
         Self::NodeKilled,
@@ -38,7 +38,7 @@ impl Blow {
         Self::WorkerEnded,
     ];
 
-    async fn strike(self, cluster: &mut Cluster, dice: &mut Dice) {
+    async fn inject(self, cluster: &mut Cluster, dice: &mut Dice) {
         let mut one_of = |many: usize| usize::try_from(dice.below(many as u64)).unwrap();
         let (worker, node) = (one_of(cluster.workers.len()), one_of(cluster.nodes.len()));
         let pause = Duration::from_millis(500 + dice.below(3000));
@@ -140,38 +140,41 @@ fn stall(record: &RunRecord) -> Duration {
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::print_stdout, reason = "the figures of a long run")]
-async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone() {
+async fn consultations_on_a_cluster_with_faults_end_like_an_undisturbed_one() {
     let size = std::env::var(SIZE).unwrap_or_else(|_| "6 1 1".to_owned());
     let size: Vec<u64> = size.split(' ').map(|number| number.parse().unwrap()).collect();
-    let [wanted, seed, nodes] = size[..] else { panic!("three numbers: blows, seed and nodes") };
+    let [wanted, seed, nodes] = size[..] else { panic!("three numbers: faults, seed and nodes") };
     let nodes = u16::try_from(nodes).unwrap();
-    // Single-node clusters are used in CI, which must be fast.
-    let (more, at_once): (&[&str], usize) =
-        if nodes == 1 { (&["--moves", "5", "--rounds", "4"], 2) } else { (&[], 2) };
+    // With a panel, so that faults hit every stage. Single-node clusters are used in CI, which must
+    // be fast.
+    let (more, at_once): (&[&str], usize) = match nodes {
+        1 => (&["--moves", "6", "--rounds", "2", "--verdict", "full", "--again", "4,2"], 2),
+        _ => (&["--rounds", "4", "--verdict", "full"], 2),
+    };
     let (_, whole) = of_one_machine(more).await;
     let began = Instant::now();
     let cluster = Cluster::new(Plan { nodes, workers: 3, postgres: true, settings: &[] });
     let store = cluster.store().await.unwrap();
     let mut round = Round { cluster, store, over: BTreeSet::new() };
-    let (mut dice, mut blows, mut longest) = (Dice(seed), BTreeMap::new(), Duration::ZERO);
+    let (mut dice, mut faults, mut longest) = (Dice(seed), BTreeMap::new(), Duration::ZERO);
     // The completed effects before each fault, and the length of the logs at that time.
     let mut before: Vec<(BTreeSet<Asked>, Vec<usize>)> = Vec::new();
-    let mut struck = 0;
-    while struck < wanted {
+    let mut injected = 0;
+    while injected < wanted {
         let clients: Vec<_> = (0..at_once).map(|_| round.cluster.consult(more)).collect();
         let events = whole.events.len() as u64 * at_once as u64;
         let mut moments: Vec<u64> =
-            (0..6.min(wanted - struck)).map(|_| dice.below(events * 9 / 10)).collect();
+            (0..6.min(wanted - injected)).map(|_| dice.below(events * 9 / 10)).collect();
         moments.sort_unstable();
         for moment in moments {
             let Some(rows) = round.comes_to(moment, at_once).await else { break };
             let answered = answered(&*round.store, &rows).await;
             before.push((answered, round.cluster.logs().iter().map(String::len).collect()));
             // In turn, so a short run covers all of them.
-            let blow = Blow::ALL[usize::try_from(struck).unwrap() % Blow::ALL.len()];
-            blow.strike(&mut round.cluster, &mut dice).await;
-            *blows.entry(blow).or_insert(0) += 1;
-            struck += 1;
+            let fault = Fault::ALL[usize::try_from(injected).unwrap() % Fault::ALL.len()];
+            fault.inject(&mut round.cluster, &mut dice).await;
+            *faults.entry(fault).or_insert(0) += 1;
+            injected += 1;
         }
         while round.comes_to(u64::MAX, at_once).await.is_some() {}
         for row in round.rows().await {
@@ -195,7 +198,7 @@ async fn consultations_whose_cluster_is_beaten_end_like_one_that_was_left_alone(
     let all: Vec<Asked> = logs.iter().flat_map(|log| started(log)).collect();
     let again = all.len() - all.iter().collect::<BTreeSet<_>>().len();
     println!(
-        "{struck} blows {blows:?} to {nodes} Restate nodes, PostgreSQL and three workers, in {} \
+        "{injected} faults {faults:?} to {nodes} Restate nodes, PostgreSQL and three workers, in {} \
          consultations, seed {seed}, in {:.0} s: every receipt is the same, no answered effect of {} was \
          asked again, {again} that were under way were, and nothing happened for {:.1} s at most",
         round.over.len(),
