@@ -40,6 +40,7 @@ mod rank;
 mod replies;
 mod result;
 mod review;
+mod run_outcomes;
 mod similarity;
 mod stages;
 mod state;
@@ -84,6 +85,7 @@ pub use self::result::{ConsultResult, RECOMMENDED, RankedMove, SupportCount};
 pub use self::review::{
     MAX_CHANGES, MoveReview, MoveReviewDecision, ReviewAction, ReviewChange, ReviewQuestion,
 };
+pub use self::run_outcomes::{RunOutcomes, ScoredRun};
 pub use self::similarity::{MIN_SIMILAR_PERCENT, similar, similarity_percent};
 pub use self::state::{
     AgentFailure, CheckedDocument, ConsultState, DebateRecord, MoveConflict, MoveRecord,

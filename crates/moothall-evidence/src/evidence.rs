@@ -46,7 +46,7 @@ pub use self::companyfacts::CompanyFacts;
 pub use self::coverage::MetricCoverage;
 pub use self::data_check::{AccountingIdentity, DataCheck, DataGap, GapReason};
 pub use self::day::CalendarDay;
-pub use self::display::AmountScale;
+pub use self::display::{AmountScale, display_amount};
 pub use self::documents::{DocumentKind, UserDocument, UserPassage};
 pub use self::error::EvidenceError;
 pub use self::events::FilingEvent;

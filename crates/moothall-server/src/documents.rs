@@ -7,14 +7,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use moothall_core::Sha256Hex;
 use moothall_core::access::AccessScope;
 use moothall_core::consult::fork_changes;
 use moothall_core::report::{self, ConsultReport, PaperSize};
+use moothall_core::verdict::{AnnouncementBasis, ForecastOutcome};
+use moothall_core::{Conclusion, Sha256Hex};
 use moothall_engine::Consultation;
 
 use crate::consultation_cache::CachedConsultation;
-use crate::dto::{ArtifactList, ArtifactRef, DebateThread, RunComparison, ThreadTurn};
+use crate::dto::{
+    ArtifactList, ArtifactRef, DebateThread, ForecastRow, RunComparison, RunForecasts, ThreadTurn,
+};
 use crate::extract::PathParams;
 use crate::guard::EXPORT_CSP;
 use crate::{ApiProblem, AppState, CallerIdentity};
@@ -135,6 +138,50 @@ pub(crate) async fn compare(
         settings: fork_changes(&before.input, &after.input),
         moves: report::matched_moves(before, after),
     }))
+}
+
+/// Returns the forecasts of the panel with their recorded answers.
+pub(crate) async fn forecasts(
+    State(app): State<AppState>,
+    caller: CallerIdentity,
+    PathParams(run): PathParams<String>,
+) -> Result<Json<RunForecasts>, ApiProblem> {
+    let row = app.find(&caller, AccessScope::Read, &run).await?;
+    let recorded = app.store.later_outcomes(&row.run_id).await?;
+    let recorded = recorded.unwrap_or_default();
+    let verdict = match row.outcome.as_ref().map(|outcome| &outcome.conclusion) {
+        Some(Conclusion::Ranked(result)) => result.verdict.as_deref(),
+        _ => None,
+    };
+    let Some(record) = verdict.and_then(|verdict| verdict.forecasts.as_deref()) else {
+        return Ok(Json(RunForecasts { questions: Vec::new() }));
+    };
+    let figures = record.questions.iter().map(|question| {
+        let answer = recorded.outcomes.iter().find(|one| one.question == question.id);
+        ForecastRow {
+            id: question.id.clone(),
+            text: question.summary(),
+            chance: record.mean_chance(&question.id),
+            day: question.first_day.to_string(),
+            happened: answer.map(|answer| answer.happened),
+            basis: answer.map(ForecastOutcome::summary),
+        }
+    });
+    let announcements = record.announcements.iter().map(|question| {
+        let answer = recorded.announcements.iter().find(|one| one.question == question.id);
+        ForecastRow {
+            id: question.id.clone(),
+            text: question.summary(),
+            chance: record.mean_chance(&question.id),
+            day: question.last_day.to_string(),
+            happened: answer.map(|answer| answer.happened),
+            basis: answer.map(|answer| match answer.basis {
+                AnnouncementBasis::Note => "noted by a person".to_owned(),
+                AnnouncementBasis::NoFiling => "no 8-K or 6-K was filed".to_owned(),
+            }),
+        }
+    });
+    Ok(Json(RunForecasts { questions: figures.chain(announcements).collect() }))
 }
 
 /// Exports the memo, the scores or the receipt as a file.

@@ -24,6 +24,7 @@ fn api_types_of_the_web_ui_are_up_to_date() {
     all.visit::<dto::EditMovesRequest>();
     all.visit::<dto::RunList>();
     all.visit::<dto::RunComparison>();
+    all.visit::<dto::RunForecasts>();
     all.visit::<moothall_core::report::document::ReportDocument>();
     all.visit::<dto::EventPage>();
     all.visit::<dto::DebateThread>();

@@ -280,6 +280,10 @@ fn operation(route: &ApiRoute, schemas: &mut SchemaGenerator) -> Option<ApiOpera
             "Compare with another consultation: settings that differ and moves with their ranks",
             answer::<dto::RunComparison>(schemas),
         ),
+        "/api/runs/{run}/forecasts" => basic(
+            "Get the forecasts of the panel, and what later filings showed",
+            answer::<dto::RunForecasts>(schemas),
+        ),
         "/api/runs/{run}/{export}" => basic(
             "Export the memo or the scores: export.md, .html, .pdf, .csv, .json",
             ResponseSpec::Text(EXPORTS),

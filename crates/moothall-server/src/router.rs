@@ -113,6 +113,11 @@ fn table() -> Vec<(ApiRoute, MethodRouter<AppState>)> {
         get_route("/api/runs/{run}/facts/{id}", of_run(AccessScope::Read), get(documents::fact)),
         get_route("/api/runs/{run}/memo", of_run(AccessScope::Read), get(documents::memo)),
         get_route(compare, of_run(AccessScope::Read), get(documents::compare)),
+        get_route(
+            "/api/runs/{run}/forecasts",
+            of_run(AccessScope::Read),
+            get(documents::forecasts),
+        ),
         get_route("/api/runs/{run}/{export}", of_run(AccessScope::Read), get(documents::export)),
         post_route("/api/runs/{run}/cancel", of_run(AccessScope::Run), post(control::cancel)),
         post_route("/api/runs/{run}/pause", of_run(AccessScope::Run), post(control::pause)),

@@ -80,6 +80,22 @@ macro_rules! common_requests {
             Box::pin(async move { changes::forget(self, id).await })
         }
 
+        fn set_later_outcomes<'a>(
+            &'a self,
+            id: &'a RunId,
+            outcomes: &'a RunOutcomes,
+        ) -> StoreFuture<'a, ()> {
+            Box::pin(later_outcomes::set(self, id, outcomes))
+        }
+
+        fn later_outcomes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunOutcomes>> {
+            Box::pin(later_outcomes::get(self, id))
+        }
+
+        fn runs_with_later_outcomes(&self) -> StoreFuture<'_, Vec<RunId>> {
+            Box::pin(later_outcomes::runs(self))
+        }
+
         fn run_bytes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, u64> {
             Box::pin(async move { space::run_bytes(self.reads(), id).await })
         }

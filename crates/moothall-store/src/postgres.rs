@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use moothall_core::access::RunLimitError;
-use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::consult::{MoveApproval, ReviewChange, RunOutcomes};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgRow};
@@ -33,6 +33,7 @@ mod artifacts;
 mod changes;
 mod commit;
 mod control_requests;
+mod later_outcomes;
 mod locks;
 mod notifications;
 mod open;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::str::FromStr;
 
 use moothall_core::access::{RunOwner, TokenId};
-use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::consult::{MoveApproval, ReviewChange, RunOutcomes};
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, RunEvent, RunId, Sha256Hex, StoredSpec};
@@ -201,6 +201,16 @@ pub(crate) fn approval(row: &impl RowReader) -> Result<MoveApproval, StoreError>
 
 pub(crate) fn change(row: &impl RowReader) -> Result<ReviewChange, StoreError> {
     json("change", row.text("change")?)
+}
+
+/// Reads the column `later_outcomes`.
+pub(crate) fn later_outcomes(row: &impl RowReader) -> Result<Option<RunOutcomes>, StoreError> {
+    let text = row.optional_text("later_outcomes")?;
+    text.map(|text| json("recorded outcomes", text)).transpose()
+}
+
+pub(crate) fn id(row: &impl RowReader) -> Result<RunId, StoreError> {
+    run_id(row.text("run_id")?)
 }
 
 pub(crate) fn journal_entry(row: &impl RowReader) -> Result<(EffectId, JournalEntry), StoreError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use moothall_core::access::RunLimitError;
-use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::consult::{MoveApproval, ReviewChange, RunOutcomes};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, MicroUsd, RunId, Sha256Hex};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions, SqliteRow};
@@ -28,6 +28,7 @@ mod batch;
 mod changes;
 mod commit;
 mod copy;
+mod later_outcomes;
 mod open;
 mod space;
 

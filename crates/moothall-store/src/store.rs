@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use moothall_core::access::{RunLimitError, RunOwner, TeamName};
 use moothall_core::budget::Settlement;
-use moothall_core::consult::{MoveApproval, ReviewChange};
+use moothall_core::consult::{MoveApproval, ReviewChange, RunOutcomes};
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{EffectId, EffectResult, Outcome, RunEvent, RunId, Sha256Hex, StoredSpec};
@@ -235,6 +235,23 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// Errors: [`StoreError::UnknownRun`].
     fn forget_changes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, ()>;
+
+    /// Replaces what is recorded about the time after a consultation.
+    ///
+    /// Errors: [`StoreError::UnknownRun`], [`StoreError::TooLarge`].
+    fn set_later_outcomes<'a>(
+        &'a self,
+        id: &'a RunId,
+        outcomes: &'a RunOutcomes,
+    ) -> StoreFuture<'a, ()>;
+
+    /// What is recorded about the time after a consultation.
+    ///
+    /// Errors: [`StoreError::UnknownRun`].
+    fn later_outcomes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunOutcomes>>;
+
+    /// Runs with recorded outcomes, by id.
+    fn runs_with_later_outcomes(&self) -> StoreFuture<'_, Vec<RunId>>;
 
     /// Size of a run in bytes: input, outcome, journal, events and artifacts. The disk usage is
     /// slightly larger.

@@ -1257,6 +1257,35 @@ line: number | null,
 message: string, };
 
 /**
+ * A question about a later filing.
+ */
+export type ForecastRow = { 
+/**
+ * Id in the run.
+ */
+id: string, 
+/**
+ * The expected statement.
+ */
+text: string, 
+/**
+ * The mean of the chances that members stated, in thousandths.
+ */
+chance: number | null, 
+/**
+ * The first day on which a filing can answer it; of an announcement, the last day that counts.
+ */
+day: string, 
+/**
+ * Whether it came true; `null` while it is open.
+ */
+happened: boolean | null, 
+/**
+ * The filed value with its day and filing, or why the answer is known.
+ */
+basis: string | null, };
+
+/**
  * A new text of a move.
  */
 export type ForkMoveEdit = { 
@@ -1696,6 +1725,16 @@ run_id: string,
  * Current state; the request may take a moment to take effect.
  */
 state: RunState, };
+
+/**
+ * What the panel expects of later filings, and what they showed.
+ */
+export type RunForecasts = { 
+/**
+ * The questions about figures, then those about announcements. Empty if the run has no
+ * forecasts.
+ */
+questions: Array<ForecastRow>, };
 
 /**
  * A page of the list of runs.

@@ -9,6 +9,7 @@ import { isOver } from "../model/reduce";
 import { degradedWords, isSynthetic, ranked } from "../model/select";
 import { Costs } from "../results/costs";
 import { Disagreement } from "../results/disagreement";
+import { Forecasts } from "../results/forecasts";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
 import { verdictOf } from "../results/verdict";
@@ -108,6 +109,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
         <OtherMoves view={view} moves={rest} from={top.length} hasPanel={hasPanel} before={against} />
         <Disagreement consult={consult} moves={all} nothing={view.about.do_nothing?.score} />
       </div>
+      <Forecasts view={view} />
       <Costs view={view} />
       <Fine view={view} consult={consult} />
       <EvidenceSheets view={view} />

@@ -461,7 +461,7 @@ impl PanelSums {
             .filter_map(|one| Some((one.score, truth_of(&one.move_id)?.0)))
             .collect();
         self.tau += kendall_tau(&moves);
-        let best = company.best().map(|one| &one.proposal.title);
+        let best = company.best_of(titles.values()).map(|one| &one.proposal.title);
         let lead = tiers.tier(VerdictTier::Lead);
         let is_best = |move_id: &String| titles.get(move_id) == best;
         let has_best = lead.iter().any(|one| is_best(&one.move_id));

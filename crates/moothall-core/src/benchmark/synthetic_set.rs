@@ -213,9 +213,15 @@ impl BenchmarkCompany {
         (mean, (squares.sum::<f64>() / (count - 1.0)).sqrt())
     }
 
-    /// The best move.
-    pub fn best(&self) -> Option<&BenchmarkMove> {
-        self.moves.iter().max_by(|one, other| one.value.total_cmp(&other.value))
+    /// The best of the moves with these titles.
+    pub fn best_of<'a>(
+        &self,
+        titles: impl Iterator<Item = &'a String> + Clone,
+    ) -> Option<&BenchmarkMove> {
+        let is_asked =
+            |one: &&BenchmarkMove| titles.clone().any(|title| *title == one.proposal.title);
+        let moves = self.moves.iter().filter(is_asked);
+        moves.max_by(|one, other| one.value.total_cmp(&other.value))
     }
 }
 

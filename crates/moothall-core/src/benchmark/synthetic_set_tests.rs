@@ -85,6 +85,8 @@ fn sets_are_found_by_name_and_companies_by_ticker() {
     let set = BenchmarkSet::find("synthetic-1").unwrap();
     assert_eq!(set.company("EVAL-07").unwrap().number, 7);
     assert!(set.company("EVAL-41").is_none());
-    let best = set.companies[0].best().unwrap();
+    let titles: Vec<String> =
+        set.companies[0].moves.iter().map(|one| one.proposal.title.clone()).collect();
+    let best = set.companies[0].best_of(titles.iter()).unwrap();
     assert!(set.companies[0].moves.iter().all(|one| one.value <= best.value));
 }

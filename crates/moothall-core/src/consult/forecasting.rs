@@ -44,6 +44,13 @@ pub struct ForecastRecord {
 }
 
 impl ForecastRecord {
+    /// The mean of the stated chances, in thousandths; `None` if no member stated one.
+    pub fn mean_chance(&self, question: &str) -> Option<u32> {
+        let stated = self.forecasts.iter().filter(|one| one.question == question);
+        let (sum, count) = stated.fold((0, 0), |(sum, count), one| (sum + one.chance, count + 1));
+        u32::checked_div(sum + count / 2, count)
+    }
+
     /// All questions with their ids, in the order of their numbers.
     fn statements(&self) -> Vec<(&str, String)> {
         let figures = self.questions.iter().map(|one| (one.id.as_str(), one.text()));

@@ -45,7 +45,12 @@ impl AnnouncementQuestion {
         moves.map(question).collect()
     }
 
-    /// The question in one sentence, for a model or a person.
+    /// The question in a few words, for people.
+    pub fn summary(&self) -> String {
+        format!("announced in an 8-K or 6-K by {}: {}", self.last_day, self.title)
+    }
+
+    /// The question in one sentence, for a model.
     pub fn text(&self) -> String {
         let Self { last_day, title, .. } = self;
         format!("the company will announce this move in an 8-K or 6-K by {last_day}: {title}")

@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::announcement::TierOutcome;
 use super::tiers::VerdictTier;
-use crate::evidence::{CalendarDay, Fact, FactId, FactSheet, FactUnit, FilingSource, FiscalPeriod};
+use crate::evidence::{
+    CalendarDay, Fact, FactId, FactSheet, FactUnit, FilingSource, FiscalPeriod, display_amount,
+    metrics,
+};
 
 /// Limit on questions.
 pub const MAX_QUESTIONS: usize = 15;
@@ -55,7 +58,18 @@ pub enum ForecastComparison {
 }
 
 impl ForecastQuestion {
-    /// The question in one sentence, for a model or a person.
+    /// The question in a few words, for people.
+    pub fn summary(&self) -> String {
+        let FactId { metric, period } = &self.fact;
+        let label = metrics::metric(metric).map_or(metric.as_str(), |known| known.label);
+        let than = match self.comparison {
+            ForecastComparison::LastValue => "the last value",
+            ForecastComparison::UsualGrowth => "the last value with its usual growth",
+        };
+        format!("{label} of {period} above {} ({than})", amount(&self.threshold))
+    }
+
+    /// The question in one sentence, for a model.
     pub fn text(&self) -> String {
         let FactId { metric, period } = &self.fact;
         let than = match self.comparison {
@@ -92,6 +106,17 @@ pub struct ForecastOutcome {
     pub filed: CalendarDay,
     /// The accession number of the newest filing with a value for the period.
     pub accession: String,
+}
+
+impl ForecastOutcome {
+    /// The filed value with its filing, for people.
+    pub fn summary(&self) -> String {
+        format!("{}, filed on {} ({})", amount(&self.value), self.filed, self.accession)
+    }
+}
+
+fn amount(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), display_amount)
 }
 
 /// Writes questions about the next fiscal year of these metrics, in their order. Only money that was

@@ -173,3 +173,22 @@ fn announcements_are_scored_apart_and_have_no_past_frequency() {
     assert!((score.brier - (0.01 + 0.64) / 2.0).abs() < 1e-6, "{score:?}");
     assert_eq!(found.announcements_possibly_known.unwrap().forecasts, 1);
 }
+
+#[test]
+fn a_question_for_people_has_the_label_of_the_metric_and_a_readable_amount() {
+    let question = ForecastQuestion {
+        id: "q1".to_owned(),
+        fact: FactId::new("SellingGeneralAdmin", FiscalPeriod::Year(2026)),
+        comparison: ForecastComparison::UsualGrowth,
+        threshold: "335388639".to_owned(),
+        last: "311984000".to_owned(),
+        period_end: CalendarDay::parse("2026-12-31").unwrap(),
+        first_day: CalendarDay::parse("2027-01-01").unwrap(),
+        past_frequency: 500,
+    };
+    assert_eq!(
+        question.summary(),
+        "Selling, general and administrative of FY2026 above 335,389 thousand \
+         (the last value with its usual growth)"
+    );
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use moothall_core::access::RunLimitError;
 use moothall_core::child::{ChildEnd, ChildIsolation, ChildRequest};
-use moothall_core::consult::{MoveApproval, ReviewChange, board};
+use moothall_core::consult::{MoveApproval, ReviewChange, RunOutcomes, board};
 use moothall_core::debate::{CallSettings, DebateInput};
 use moothall_core::model::{CallPurpose, FailureKind, ModelFailure, ModelRequest};
 use moothall_core::receipt::EffectTiming;
@@ -385,6 +385,19 @@ impl Store for Dying {
 
     fn create_run(&self, run: NewRun) -> StoreFuture<'_, ()> {
         self.inner.create_run(run)
+    }
+    fn set_later_outcomes<'a>(
+        &'a self,
+        id: &'a RunId,
+        outcomes: &'a RunOutcomes,
+    ) -> StoreFuture<'a, ()> {
+        self.inner.set_later_outcomes(id, outcomes)
+    }
+    fn later_outcomes<'a>(&'a self, id: &'a RunId) -> StoreFuture<'a, Option<RunOutcomes>> {
+        self.inner.later_outcomes(id)
+    }
+    fn runs_with_later_outcomes(&self) -> StoreFuture<'_, Vec<RunId>> {
+        self.inner.runs_with_later_outcomes()
     }
     fn admit_run(&self, run: NewRun, terms: AdmissionTerms) -> StoreFuture<'_, AdmissionDecision> {
         self.inner.admit_run(run, terms)

@@ -40,6 +40,11 @@ impl AmountScale {
     }
 }
 
+/// Formats an amount without its currency: `416,161 million`.
+pub fn display_amount(amount: Decimal) -> String {
+    AmountScale::of(&[amount]).text(amount)
+}
+
 impl FactSheet {
     /// Formats a value for people: `$416,161 million`, `32.0%`, `$7.46 per share`.
     pub fn display_value(&self, id: &FactId) -> Option<String> {
@@ -59,7 +64,7 @@ impl FactSheet {
         let value = fact.value;
         Some(match fact.unit {
             FactUnit::Money => self.money(&scale.text(value)),
-            FactUnit::Shares => format!("{} shares", AmountScale::of(&[value]).text(value)),
+            FactUnit::Shares => format!("{} shares", display_amount(value)),
             FactUnit::PerShare => format!("{} per share", self.money(&fixed(value, 2))),
             FactUnit::Ratio => {
                 let per_cent = fixed(value.checked_mul(Decimal::ONE_HUNDRED)?, 1);
@@ -73,7 +78,7 @@ impl FactSheet {
 
     /// Formats an amount in the sheet's currency, like the values of facts: `$1,248,483 million`.
     pub fn display_money(&self, value: Decimal) -> String {
-        self.money(&AmountScale::of(&[value]).text(value))
+        self.money(&display_amount(value))
     }
 
     /// Lists the values that no filing has, on one line; `None` if nothing is missing.

@@ -155,6 +155,33 @@ pub struct RunComparison {
     pub moves: Vec<MoveMatch>,
 }
 
+/// What the panel expects of later filings, and what they showed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RunForecasts {
+    /// The questions about figures, then those about announcements. Empty if the run has no
+    /// forecasts.
+    pub questions: Vec<ForecastRow>,
+}
+
+/// A question about a later filing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ForecastRow {
+    /// Id in the run.
+    pub id: String,
+    /// The expected statement.
+    pub text: String,
+    /// The mean of the chances that members stated, in thousandths.
+    pub chance: Option<u32>,
+    /// The first day on which a filing can answer it; of an announcement, the last day that counts.
+    pub day: String,
+    /// Whether it came true; `null` while it is open.
+    pub happened: Option<bool>,
+    /// The filed value with its day and filing, or why the answer is known.
+    pub basis: Option<String>,
+}
+
 /// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0002_purse.sql"),
     include_str!("../../migrations/postgres/0003_page_word.sql"),
     include_str!("../../migrations/postgres/0004_limiter_quotas.sql"),
+    include_str!("../../migrations/postgres/0005_later_outcomes.sql"),
 ];
 
 /// The oldest PostgreSQL version covered by tests, as `server_version_num`.

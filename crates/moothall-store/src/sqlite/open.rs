@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("v4.sql"),
     include_str!("v5.sql"),
     include_str!("v6.sql"),
+    include_str!("v7.sql"),
 ];
 
 /// How long a request waits for writers in other processes.

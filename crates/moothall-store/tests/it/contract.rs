@@ -9,9 +9,11 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use moothall_core::Sha256Hex;
-use moothall_core::consult::{MoveApproval, ReviewAction, ReviewChange};
+use moothall_core::consult::{MoveApproval, ReviewAction, ReviewChange, RunOutcomes};
+use moothall_core::evidence::CalendarDay;
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::receipt::EffectTiming;
+use moothall_core::verdict::MoveNote;
 use moothall_store::{
     ControlRequest, JournalMismatch, MAX_ARTIFACT_BYTES, MAX_TEXT_BYTES, NewRun, RunCommit,
     RunFilter, RunMatch, RunOrder, RunQuery, RunRow, RunState, StoreError, StoredEvent, TeamFilter,
@@ -23,39 +25,40 @@ use crate::support::{
 };
 
 keeps_the_contract! {
-    a_run_is_found_as_it_was_made
-    a_run_is_made_once
+    a_run_is_read_as_it_was_created
+    a_run_is_created_once
     runs_are_listed_newest_first
     a_page_of_runs_is_searched_filtered_and_sorted
-    the_beginning_of_an_id_finds_its_run
-    a_commit_is_written_whole
+    a_prefix_of_an_id_finds_its_run
+    a_commit_is_atomic
     events_are_read_from_any_number_on
-    heads_are_told_of_the_runs_that_are_there
-    whoever_waits_for_movement_looks_again
-    a_commit_made_again_changes_nothing
+    heads_of_existing_runs_are_returned
+    waiting_for_a_change_ends_when_a_run_changes
+    a_repeated_commit_changes_nothing
     the_first_event_under_a_key_stays
     another_answer_under_the_same_id_changes_nothing
     many_answers_are_written_together_or_not_at_all
     answers_of_some_effects_are_found_without_the_others
     numbers_have_no_gaps_under_many_writers
-    commits_that_come_at_once_are_answered_each_for_itself
-    nothing_follows_the_end_but_repetitions
+    concurrent_commits_are_answered_separately
+    a_finished_run_accepts_only_repetitions
     a_commit_that_contradicts_itself_is_refused
     a_value_that_is_too_large_is_refused
-    a_text_with_any_character_is_kept_whole_or_refused
-    artefacts_are_kept_once_and_found_by_their_hash
-    an_artefact_that_is_too_large_is_refused
-    what_was_spent_stays_until_more_is_said
-    wishes_are_left_once_and_taken_back
-    runs_that_somebody_has_a_wish_for_are_found_among_others
-    the_first_word_on_a_move_stays_and_may_come_after_the_end
-    changes_stay_in_their_order_until_they_are_taken_back
+    a_text_with_any_character_is_stored_unchanged_or_refused
+    artifacts_are_stored_once_and_found_by_their_hash
+    an_artifact_that_is_too_large_is_refused
+    spending_stays_until_it_is_updated
+    control_requests_are_stored_once_and_cleared
+    runs_with_a_control_request_are_found
+    the_first_approval_of_a_move_is_kept_even_after_the_end
+    changes_keep_their_order_until_they_are_deleted
+    outcomes_of_forecasts_are_replaced_and_deleted_with_their_run
     a_deleted_run_is_gone_and_its_id_is_free
-    runs_are_deleted_together_and_leave_others_whole
-    bytes_of_a_run_are_those_of_what_it_holds
-    space_of_deleted_runs_is_given_back
-    every_request_about_an_unknown_run_says_so
-    a_dropped_commit_happens_wholly_or_not_at_all
+    deleting_several_runs_leaves_the_others_unchanged
+    the_size_of_a_run_is_the_size_of_its_content
+    space_of_deleted_runs_is_reclaimed
+    every_request_about_an_unknown_run_is_refused
+    a_dropped_commit_has_all_of_its_effect_or_none
 }
 
 const ALL: RunFilter = RunFilter { teams: TeamFilter::All, state: None, limit: 100 };
@@ -66,7 +69,7 @@ async fn run_in_store(place: &dyn Place) -> (std::sync::Arc<dyn Kept>, moothall_
     (store, id)
 }
 
-async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
+async fn a_run_is_read_as_it_was_created(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let NewRun { run_id, owner, cap, spec, title, model, build, created_at_ms, inherited: _ } =
         new_run(&id);
@@ -89,7 +92,7 @@ async fn a_run_is_found_as_it_was_made(place: &dyn Place) {
     assert_eq!(store.run(&crate::support::run_id(2)).await.unwrap(), None);
 }
 
-async fn a_run_is_made_once(place: &dyn Place) {
+async fn a_run_is_created_once(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let before = snapshot(&*store, &id).await;
     let other = NewRun { title: "another".to_owned(), ..new_run(&id) };
@@ -162,7 +165,7 @@ async fn a_page_of_runs_is_searched_filtered_and_sorted(place: &dyn Place) {
     check(text(run_id(2).as_str()), 1, &[2]).await;
 }
 
-async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
+async fn a_prefix_of_an_id_finds_its_run(place: &dyn Place) {
     let store = place.open().await;
     let check = async |prefix: &str, expected| {
         assert_eq!(store.find_runs(prefix, TeamFilter::All).await.unwrap(), expected, "{prefix:?}");
@@ -181,7 +184,7 @@ async fn the_beginning_of_an_id_finds_its_run(place: &dyn Place) {
     }
 }
 
-async fn a_commit_is_written_whole(place: &dyn Place) {
+async fn a_commit_is_atomic(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let first = store.commit(&id, answered("ask-1")).await.unwrap();
     let last = store.commit(&id, the_end()).await.unwrap();
@@ -212,7 +215,7 @@ async fn events_are_read_from_any_number_on(place: &dyn Place) {
     assert_eq!(read(u64::MAX, u32::MAX).await, nothing);
 }
 
-async fn heads_are_told_of_the_runs_that_are_there(place: &dyn Place) {
+async fn heads_of_existing_runs_are_returned(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     store.create_run(new_run(&run_id(2))).await.unwrap();
@@ -221,7 +224,7 @@ async fn heads_are_told_of_the_runs_that_are_there(place: &dyn Place) {
     assert_eq!(store.heads(&[]).await.unwrap(), BTreeMap::new());
 }
 
-async fn whoever_waits_for_movement_looks_again(place: &dyn Place) {
+async fn waiting_for_a_change_ends_when_a_run_changes(place: &dyn Place) {
     let (writer, id) = run_in_store(place).await;
     let reader = place.open().await;
     let (mut seen, look_again) = (0, Duration::from_millis(10));
@@ -234,7 +237,7 @@ async fn whoever_waits_for_movement_looks_again(place: &dyn Place) {
     }
 }
 
-async fn a_commit_made_again_changes_nothing(place: &dyn Place) {
+async fn a_repeated_commit_changes_nothing(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     let before = snapshot(&*store, &id).await;
@@ -362,7 +365,7 @@ async fn numbers_have_no_gaps_under_many_writers(place: &dyn Place) {
     assert_eq!(first.run(&id).await.unwrap().unwrap().events, TASKS * COMMITS + COMMITS);
 }
 
-async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Place) {
+async fn concurrent_commits_are_answered_separately(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask")).await.unwrap();
     let sent = (0..200).map(|number| {
@@ -397,7 +400,7 @@ async fn commits_that_come_at_once_are_answered_each_for_itself(place: &dyn Plac
     assert_eq!(store.journal(&id).await.unwrap().len(), 181);
 }
 
-async fn nothing_follows_the_end_but_repetitions(place: &dyn Place) {
+async fn a_finished_run_accepts_only_repetitions(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.commit(&id, answered("ask-1")).await.unwrap();
     store.commit(&id, the_end()).await.unwrap();
@@ -457,7 +460,7 @@ async fn a_value_that_is_too_large_is_refused(place: &dyn Place) {
     assert_eq!(store.journal(&id).await.unwrap()[&effect_id("ask-1")], entry("question", &fits));
 }
 
-async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
+async fn a_text_with_any_character_is_stored_unchanged_or_refused(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     // Any text from a model must be stored unchanged.
     let wild = "nul \0, quote ', backslash \\, line\nbreak, \u{1f600}, \u{feff}, \u{fffd}";
@@ -481,7 +484,7 @@ async fn a_text_with_any_character_is_kept_whole_or_refused(place: &dyn Place) {
     }
 }
 
-async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
+async fn artifacts_are_stored_once_and_found_by_their_hash(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let bytes: &[u8] = b"\x89PNG\0\xff";
     let sha256 = store.keep_artifact(&id, bytes).await.unwrap();
@@ -501,7 +504,7 @@ async fn artefacts_are_kept_once_and_found_by_their_hash(place: &dyn Place) {
     assert_eq!(store.artifact(&id, &sha256).await.unwrap(), None);
 }
 
-async fn an_artefact_that_is_too_large_is_refused(place: &dyn Place) {
+async fn an_artifact_that_is_too_large_is_refused(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let mut bytes = vec![7; MAX_ARTIFACT_BYTES];
     let sha256 = store.keep_artifact(&id, &bytes).await.unwrap();
@@ -511,7 +514,7 @@ async fn an_artefact_that_is_too_large_is_refused(place: &dyn Place) {
     assert!(matches!(refused, StoreError::TooLarge { what: "an artefact", .. }), "{refused:?}");
 }
 
-async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
+async fn spending_stays_until_it_is_updated(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let read = async || {
         let row = store.run(&id).await.unwrap().unwrap();
@@ -531,7 +534,7 @@ async fn what_was_spent_stays_until_more_is_said(place: &dyn Place) {
     assert_eq!(read().await, (Some(spent(9)), 3_000));
 }
 
-async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
+async fn control_requests_are_stored_once_and_cleared(place: &dyn Place) {
     let (driver, id) = run_in_store(place).await;
     let other = place.open().await;
     assert_eq!(driver.control_requests(&id).await.unwrap(), BTreeSet::new());
@@ -551,7 +554,7 @@ async fn wishes_are_left_once_and_taken_back(place: &dyn Place) {
     }
 }
 
-fn word(move_id: &str, by: &str) -> MoveApproval {
+fn approval(move_id: &str, by: &str) -> MoveApproval {
     MoveApproval {
         move_id: move_id.to_owned(),
         by: by.to_owned(),
@@ -560,7 +563,7 @@ fn word(move_id: &str, by: &str) -> MoveApproval {
     }
 }
 
-async fn runs_that_somebody_has_a_wish_for_are_found_among_others(place: &dyn Place) {
+async fn runs_with_a_control_request_are_found(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.create_run(new_run(&run_id(2))).await.unwrap();
     store.create_run(new_run(&run_id(4))).await.unwrap();
@@ -582,14 +585,14 @@ async fn runs_that_somebody_has_a_wish_for_are_found_among_others(place: &dyn Pl
     );
 }
 
-async fn the_first_word_on_a_move_stays_and_may_come_after_the_end(place: &dyn Place) {
+async fn the_first_approval_of_a_move_is_kept_even_after_the_end(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.commit(&id, the_end()).await.unwrap();
-    for approval in [word("m7", "ada"), word("m3", "ada"), word("m7", "bob")] {
+    for approval in [approval("m7", "ada"), approval("m3", "ada"), approval("m7", "bob")] {
         store.approve(&id, approval).await.unwrap();
     }
     let kept = place.open().await.approvals(&id).await.unwrap();
-    assert_eq!(kept, [word("m3", "ada"), word("m7", "ada")]);
+    assert_eq!(kept, [approval("m3", "ada"), approval("m7", "ada")]);
 }
 
 fn veto(move_id: &str, by: &str) -> ReviewChange {
@@ -597,7 +600,7 @@ fn veto(move_id: &str, by: &str) -> ReviewChange {
     ReviewChange { by: by.to_owned(), at_ms: 4_000, what }
 }
 
-async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place) {
+async fn changes_keep_their_order_until_they_are_deleted(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     store.add_changes(&id, vec![veto("m7", "ada"), veto("m3", "ada")]).await.unwrap();
     store.add_changes(&id, vec![veto("m7", "bob")]).await.unwrap();
@@ -608,6 +611,23 @@ async fn changes_stay_in_their_order_until_they_are_taken_back(place: &dyn Place
         other.forget_changes(&id).await.unwrap();
         assert_eq!(store.changes(&id).await.unwrap(), []);
     }
+}
+
+async fn outcomes_of_forecasts_are_replaced_and_deleted_with_their_run(place: &dyn Place) {
+    let (store, id) = run_in_store(place).await;
+    assert_eq!(store.later_outcomes(&id).await.unwrap(), None);
+    store.commit(&id, the_end()).await.unwrap();
+    let other = place.open().await;
+    for day in ["2026-03-01", "2026-04-02"] {
+        let mut outcomes = RunOutcomes::default();
+        outcomes.note("m7", MoveNote::Taken(CalendarDay::parse(day).unwrap()));
+        store.set_later_outcomes(&id, &outcomes).await.unwrap();
+        assert_eq!(other.later_outcomes(&id).await.unwrap(), Some(outcomes));
+    }
+    store.create_run(new_run(&run_id(2))).await.unwrap();
+    assert_eq!(other.runs_with_later_outcomes().await.unwrap(), std::slice::from_ref(&id));
+    store.delete_runs(std::slice::from_ref(&id)).await.unwrap();
+    assert_eq!(other.runs_with_later_outcomes().await.unwrap(), []);
 }
 
 async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
@@ -629,7 +649,7 @@ async fn a_deleted_run_is_gone_and_its_id_is_free(place: &dyn Place) {
     assert_eq!(snapshot(&*store, &id).await, fresh);
 }
 
-async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
+async fn deleting_several_runs_leaves_the_others_unchanged(place: &dyn Place) {
     let (store, first) = run_in_store(place).await;
     let other = place.open().await;
     let [second, third] = [run_id(2), run_id(3)];
@@ -640,7 +660,7 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
     for id in [&first, &second, &third] {
         store.keep_artifact(id, b"chart").await.unwrap();
         store.commit(id, answered("ask-1")).await.unwrap();
-        store.approve(id, word("m1", "ada")).await.unwrap();
+        store.approve(id, approval("m1", "ada")).await.unwrap();
     }
     let untouched = snapshot(&*store, &second).await;
     store.delete_runs(&[first.clone(), third.clone(), run_id(9)]).await.unwrap();
@@ -650,10 +670,10 @@ async fn runs_are_deleted_together_and_leave_others_whole(place: &dyn Place) {
     assert_eq!(snapshot(&*other, &second).await, untouched);
     let kept = other.artifact(&second, &Sha256Hex::of(b"chart")).await.unwrap();
     assert_eq!(kept.as_deref(), Some(&b"chart"[..]));
-    assert_eq!(other.approvals(&second).await.unwrap(), [word("m1", "ada")]);
+    assert_eq!(other.approvals(&second).await.unwrap(), [approval("m1", "ada")]);
 }
 
-async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
+async fn the_size_of_a_run_is_the_size_of_its_content(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     let empty = store.run_bytes(&id).await.unwrap();
     assert_eq!(empty, serde_json::to_string(&new_run(&id).spec).unwrap().len() as u64);
@@ -667,7 +687,7 @@ async fn bytes_of_a_run_are_those_of_what_it_holds(place: &dyn Place) {
     assert!((empty + 11_000..empty + 13_000).contains(&bytes), "{bytes}");
 }
 
-async fn space_of_deleted_runs_is_given_back(place: &dyn Place) {
+async fn space_of_deleted_runs_is_reclaimed(place: &dyn Place) {
     const BYTES: usize = 3 << 20;
     let (store, id) = run_in_store(place).await;
     let other = run_id(2);
@@ -686,7 +706,7 @@ async fn space_of_deleted_runs_is_given_back(place: &dyn Place) {
     assert!(kept == Some(vec![7; BYTES]));
 }
 
-async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
+async fn every_request_about_an_unknown_run_is_refused(place: &dyn Place) {
     let (store, _) = run_in_store(place).await;
     let id = run_id(2);
     let answers = [
@@ -698,11 +718,13 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
         store.request_control(&id, ControlRequest::Pause).await.err(),
         store.clear_control(&id, ControlRequest::Pause).await.err(),
         store.control_requests(&id).await.err(),
-        store.approve(&id, word("m1", "ada")).await.err(),
+        store.approve(&id, approval("m1", "ada")).await.err(),
         store.approvals(&id).await.err(),
         store.add_changes(&id, vec![veto("m1", "ada")]).await.err(),
         store.changes(&id).await.err(),
         store.forget_changes(&id).await.err(),
+        store.set_later_outcomes(&id, &RunOutcomes::default()).await.err(),
+        store.later_outcomes(&id).await.err(),
         store.run_bytes(&id).await.err(),
         store.keep_artifact(&id, b"chart").await.err(),
         store.artifact(&id, &Sha256Hex::of(b"chart")).await.err(),
@@ -712,7 +734,7 @@ async fn every_request_about_an_unknown_run_says_so(place: &dyn Place) {
     }
 }
 
-async fn a_dropped_commit_happens_wholly_or_not_at_all(place: &dyn Place) {
+async fn a_dropped_commit_has_all_of_its_effect_or_none(place: &dyn Place) {
     let (store, id) = run_in_store(place).await;
     for round in 0..100 {
         let mut commit = pin!(store.commit(&id, answered(&format!("e-{round}"))));

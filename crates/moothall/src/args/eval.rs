@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use moothall_core::MicroUsd;
 use moothall_core::benchmark::BenchmarkSet;
+use moothall_core::evidence::CalendarDay;
 use moothall_core::model::{ModelList, ModelName};
 
 const EVAL_EXAMPLES: &str = "\
@@ -20,7 +21,13 @@ Examples:
   moothall eval --companies 4
   moothall eval --profile exact --no-allowances
   moothall eval --panel openai/gpt-5-mini --panel google/gemini-3-flash --companies 10 --yes
-  moothall eval --write judges.toml";
+  moothall eval --write judges.toml
+
+With `--as-of`, the panel is tested on the past: consultations see filings up to that day, and later
+filings answer the forecasts.
+
+  moothall eval --as-of 2024-12-31 --tickers AAPL,MSFT,KO --model openai/gpt-5-mini --yes
+  moothall eval --as-of 2024-12-31 --tickers HLXI --model demo --rounds 1";
 
 #[derive(Debug, Args)]
 #[command(after_help = EVAL_EXAMPLES)]
@@ -28,9 +35,21 @@ pub(crate) struct EvalArgs {
     /// Use this set of companies
     #[arg(long, value_name = "NAME", default_value = "synthetic-1", value_parser = PossibleValuesParser::new(BenchmarkSet::NAMES))]
     pub(crate) set: String,
+    /// Score forecasts of consultations that see only filings up to this date; requires --tickers
+    #[arg(long, value_name = "DATE", value_parser = super::consult::parse_day, requires = "tickers", conflicts_with_all = ["set", "companies", "profile", "no_allowances", "parallel", "write", "chart"])]
+    pub(crate) as_of: Option<CalendarDay>,
+    /// The companies of --as-of, separated by commas
+    #[arg(long, value_name = "TICKER,…", value_delimiter = ',', requires = "as_of")]
+    pub(crate) tickers: Vec<String>,
+    /// With --as-of: use the recorded filings in this directory instead of the network
+    #[arg(long, value_name = "DIR", requires = "as_of")]
+    pub(crate) offline: Option<PathBuf>,
     /// Use only the first so many companies [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40))]
     pub(crate) companies: Option<u32>,
+    /// Use only the first so many moves of each company [default: all 15]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=15))]
+    pub(crate) moves: Option<u32>,
     /// Measure this model as a member of the panel; several models are dealt to the members in turn
     /// (repeatable) [default: scripted judges]
     #[arg(long, value_name = "MODEL")]

@@ -3,6 +3,7 @@
 //! Every company of the set is a complete consultation: gathered filings, analysts, debates, panel,
 //! controls and repeats. Only the moves are fixed: they are those of the set.
 
+mod back_test;
 mod chart;
 mod eval_text;
 
@@ -13,11 +14,11 @@ use moothall_core::benchmark::{
     BenchmarkCompany, BenchmarkReport, CompanyResult, JudgeMeasurement, JudgeWorld, ScriptedJudges,
 };
 use moothall_core::consult::{
-    ConsultOptions, EvidenceSource, GatherRequest, PanelVerdict, VerdictMode, VerdictRequest, board,
+    ConsultOptions, EvidenceSource, GatherRequest, PanelVerdict, VerdictRequest, board,
 };
 use moothall_core::model::{ModelList, ModelName};
 use moothall_core::verdict::NoiseAllowances;
-use moothall_core::{Conclusion, IsolationChoice, Outcome, RunSettings, RunSpec};
+use moothall_core::{Conclusion, IsolationChoice, Outcome, RunId, RunSettings, RunSpec};
 use moothall_engine::{RunExit, RunPause};
 use moothall_models::{RunLedger, ScriptedJudgeBackend};
 use moothall_store::{SqliteStore, Store};
@@ -32,6 +33,7 @@ use crate::demo_delay::DemoDelay;
 use crate::error::{CliError, CliExit};
 use crate::filing_recording::benchmark;
 use crate::judge_files::{self, JudgeFileSource};
+use crate::launch::estimate::CostEstimate;
 use crate::launch::{
     self, ConsultPlan, ConsultRequest, PreparedRun, RunFiles, RunParts, engine_failure,
 };
@@ -46,6 +48,9 @@ const SCRIPT: &str = "scripted-judge/debate-script";
 const PARALLEL_MOVES: u32 = 15;
 
 pub(crate) fn run(global: &GlobalArgs, args: &EvalArgs) -> anyhow::Result<CliExit> {
+    if let Some(as_of) = args.as_of {
+        return back_test::run(global, args, as_of);
+    }
     let world = judge_world(args)?;
     let settings = RunSettings { budget_micro_usd: args.budget, ..RunSettings::default() };
     let mut context = launch::context(global.config.as_deref(), &settings, None)?;
@@ -62,7 +67,10 @@ pub(crate) fn run(global: &GlobalArgs, args: &EvalArgs) -> anyhow::Result<CliExi
     let mut builder = RuntimeBuilder::new_multi_thread();
     let runtime = build_runtime(builder.worker_threads(args.parallel as usize))?;
     let report = runtime.block_on(async {
-        consent(&context, &request, companies.len(), args.yes).await?;
+        if let Some(first) = companies.first() {
+            let estimate = request.plan(&context, first)?.estimate;
+            consent(&estimate, companies.len(), args.yes).await?;
+        }
         let runs = run_all(Arc::new(context), request, &companies, args);
         match interruptible(Box::pin(runs)).await {
             InterruptibleResult::Done(runs) => runs,
@@ -162,6 +170,7 @@ struct EvalRequest {
     panel: Vec<ModelName>,
     again: Option<Vec<u32>>,
     rounds: u32,
+    moves: Option<u32>,
     has_allowances: bool,
     settings: RunSettings,
 }
@@ -185,6 +194,7 @@ impl EvalRequest {
             panel,
             again: args.again.clone(),
             rounds: args.rounds,
+            moves: args.moves,
             has_allowances: !args.no_allowances,
             settings: RunSettings {
                 isolation: Some(IsolationChoice::None),
@@ -204,11 +214,11 @@ impl EvalRequest {
         let mut committee = board();
         committee.rounds = self.rounds;
         let verdict = VerdictRequest {
-            mode: Some(VerdictMode::Full),
+            mode: None,
             again: self.again.clone(),
             panel_models: self.panel.clone(),
             repeat: None,
-            moves: None,
+            moves: self.moves,
         };
         committee
             .request_verdict(&verdict)
@@ -235,7 +245,7 @@ impl EvalRequest {
                 news: None,
             },
             committee,
-            moves: None,
+            moves: self.moves,
             model: Some(self.speaker.clone()),
             // Only the moves of the set have a known value.
             member_models: vec![("analyst".to_owned(), self.script.clone())],
@@ -250,14 +260,7 @@ impl EvalRequest {
 }
 
 /// Asks before models that cost money are called for hours.
-async fn consent(
-    context: &CommandContext,
-    request: &EvalRequest,
-    companies: usize,
-    yes: bool,
-) -> Result<(), CliError> {
-    let Some(first) = benchmark::set().companies.first() else { return Ok(()) };
-    let ConsultPlan { estimate, .. } = request.plan(context, first)?;
+async fn consent(estimate: &CostEstimate, companies: usize, yes: bool) -> Result<(), CliError> {
     if estimate.free || yes {
         return Ok(());
     }
@@ -294,7 +297,7 @@ impl CompanyRun {
     }
 
     fn best_id(&self) -> Option<&String> {
-        let best = &self.company.best()?.proposal.title;
+        let best = &self.company.best_of(self.titles.values())?.proposal.title;
         self.titles.iter().find(|(_, title)| *title == best).map(|(move_id, _)| move_id)
     }
 }
@@ -350,16 +353,34 @@ async fn run_company(
     company: &'static BenchmarkCompany,
     kept: Option<Arc<RunStore>>,
 ) -> Result<CompanyRun, CliError> {
-    let ConsultPlan { spec, cap, .. } = request.plan(context, company)?;
+    let plan = request.plan(context, company)?;
+    let done = complete(context, plan, &company.ticker(), kept.as_ref()).await?;
+    company_run(company, done.outcome)
+}
+
+/// A run that ended.
+struct CompletedRun {
+    run_id: RunId,
+    outcome: Outcome,
+}
+
+/// Runs a consultation from start to end, in memory unless a store keeps it.
+async fn complete(
+    context: &CommandContext,
+    plan: ConsultPlan,
+    ticker: &str,
+    kept: Option<&Arc<RunStore>>,
+) -> Result<CompletedRun, CliError> {
+    let ConsultPlan { spec, cap, .. } = plan;
     let prepared = PreparedRun::open(context, RunSpec::Consult(spec)).await?;
     let evidence = prepared.gather().await?;
     let new = prepared.new_run(evidence.as_ref())?;
     let run_id = new.run_id.clone();
-    let store: Arc<dyn Store> = match &kept {
+    let store: Arc<dyn Store> = match kept {
         Some(local) => Arc::clone(&local.store),
         None => Arc::new(SqliteStore::in_memory().await.map_err(run_store::store_error)?),
     };
-    let _lock = match &kept {
+    let _lock = match kept {
         Some(local) => Some(local.lock(&run_id).await.map_err(engine_failure)?),
         None => None,
     };
@@ -371,8 +392,8 @@ async fn run_company(
     let exit = Box::pin(driver.drive(&mut *workflow)).await.map_err(engine_failure)?;
     prepared.shut_down().await;
     match exit {
-        RunExit::Done(outcome) => company_run(company, outcome),
-        RunExit::Paused(pause) => Err(paused(company, &pause)),
+        RunExit::Done(outcome) => Ok(CompletedRun { run_id, outcome }),
+        RunExit::Paused(pause) => Err(paused(ticker, &pause)),
         RunExit::Cancelled => Err(CliError::new(CliExit::Cancelled, "a run was cancelled")),
     }
 }
@@ -397,8 +418,7 @@ fn company_run(
     Ok(CompanyRun { company, titles, verdict, held_back })
 }
 
-fn paused(company: &BenchmarkCompany, pause: &RunPause) -> CliError {
-    let ticker = company.ticker();
+fn paused(ticker: &str, pause: &RunPause) -> CliError {
     match pause {
         RunPause::Budget(_) => CliError::new(
             CliExit::BudgetStopped,

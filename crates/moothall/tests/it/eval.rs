@@ -169,3 +169,46 @@ fn forty_companies_meet_every_threshold() {
     println!("exact judges: tau {tau:.3}, lead is exactly the best move in {lead} of 40");
     assert!(tau >= 0.93 && lead >= 38.0, "{tau} {lead}");
 }
+
+#[test]
+fn a_panel_is_tested_on_the_past_with_filings_that_came_later() {
+    let world = World::new();
+    world.write("catalog.toml", "[model.\"demo\"]\nknowledge_until = \"2024-06-30\"\n");
+    let path = world.path("catalog.toml");
+    world.write_config("moothall.toml", &format!("catalog = \"{}\"\n", path.display()));
+    let past = ["--as-of", "2024-12-31", "--tickers", "hlxi", "--model", "demo", "--rounds", "1"];
+    let found = eval(&world, &[&past[..], &["--keep"]].concat());
+    let company = &found["companies"][0];
+    assert_eq!(company["company"], "HLXI", "{found:#}");
+    let answered = number(company, "/answered");
+    assert!(answered > 0.0 && answered <= number(company, "/questions"), "{found:#}");
+    // Five members, and only questions about figures: nobody noted which moves were taken.
+    assert_eq!(number(&found, "/report/headline/forecasts"), 5.0 * answered, "{found:#}");
+    // The kept run has the same outcomes.
+    let score = world.run(&["outcome", "score", "--json"]).json();
+    assert_eq!(score["report"], found["report"]);
+
+    let text = world.run(&[&["eval"][..], &past].concat());
+    assert_eq!(text.code, Some(0), "{text}");
+    assert!(text.stdout.contains(" questions answered\n\nForecasts of 1 run"), "{text}");
+    // Without later filings there is nothing to score.
+    let late =
+        ["eval", "--as-of", "2026-11-01", "--tickers", "HLXI", "--model", "demo", "--rounds", "1"];
+    let ran = world.run(&late);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.stderr.contains("choose an earlier day"), "{ran}");
+    let ran = world.run(&["eval", "--as-of", "2024-12-31"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
+#[test]
+fn a_benchmark_with_a_few_moves_knows_the_best_of_them() {
+    let world = World::new();
+    let few = ["--companies", "2", "--rounds", "1", "--moves", "3", "--profile", "exact"];
+    let found = eval(&world, &few);
+    check_runs(&found, 2.0);
+    for run in found["runs"].as_array().unwrap() {
+        assert!(["m1", "m2", "m3"].contains(&run["best"].as_str().unwrap()), "{run:#}");
+    }
+    assert!(number(&found, "/report/tau") >= 0.99, "{found:#}");
+}

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::serve::{Server, runtime};
 use crate::world::World;
 
 /// A consultation as of the end of 2024, with forecasts; returns its id.
@@ -161,4 +162,37 @@ fn announced_moves_of_the_lead_are_answered_by_notes_after_a_year_and_counted_by
         let ran = world.run(&[&["outcome", "record", &run], wrong].concat());
         assert_eq!(ran.code, Some(2), "{ran}");
     }
+}
+
+#[test]
+fn recorded_outcomes_are_in_backups_and_in_the_http_api() {
+    let world = World::new();
+    let run = back_test(&world);
+    let recorded = world.run(&["outcome", "record", &run, "--json"]).json();
+    let score = world.run(&["outcome", "score", "--json"]).stdout;
+    let saved = world.run(&["backup", "runs.tar"]);
+    assert_eq!(saved.code, Some(0), "{saved}");
+    world.run(&["runs", "rm", &run, "--yes"]);
+    assert_eq!(world.run(&["outcome", "score"]).code, Some(2));
+    let restored = world.run(&["restore", "runs.tar", "--force"]);
+    assert_eq!(restored.code, Some(0), "{restored}");
+    assert_eq!(world.run(&["outcome", "score", "--json"]).stdout, score);
+
+    let server = Server::start(&world, &[]);
+    let shown = runtime().block_on(async {
+        server.get(&format!("/api/runs/{run}/forecasts")).await.text().await.unwrap()
+    });
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let rows = shown["questions"].as_array().unwrap();
+    assert_eq!(rows.len(), length(&recorded["questions"]) + length(&recorded["announcements"]));
+    let first = &recorded["outcomes"][0];
+    let row = rows.iter().find(|row| row["id"] == first["question"]).unwrap();
+    assert_eq!(row["happened"], first["happened"]);
+    let filed = format!(" million, filed on {} (", first["filed"].as_str().unwrap());
+    assert!(row["basis"].as_str().unwrap().contains(&filed), "{row:#}");
+    assert!(row["chance"].as_u64().unwrap() <= 1_000, "{row:#}");
+    assert_eq!(
+        rows.iter().filter(|row| row["happened"] != Value::Null).count(),
+        length(&recorded["outcomes"]) + length(&recorded["announced"])
+    );
 }

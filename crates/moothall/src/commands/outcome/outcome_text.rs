@@ -20,11 +20,11 @@ pub(crate) fn questions(forecasts: &ForecastRecord, outcomes: &[ForecastOutcome]
         let answer = match outcomes.iter().find(|one| one.question == question.id) {
             Some(one) => {
                 let answer = if one.happened { "yes" } else { "no" };
-                format!("{answer}: {} filed {} ({})", one.value, one.filed, one.accession)
+                format!("{answer}: {}", one.summary())
             }
             None => format!("open, not before {}", question.first_day),
         };
-        let _ = writeln!(text, "{:<4} {mean:>5}  {}  {answer}", question.id, question.text());
+        let _ = writeln!(text, "{:<4} {mean:>5}  {}  {answer}", question.id, question.summary());
     }
     text
 }
@@ -50,7 +50,7 @@ pub(crate) fn announcements(
                 "open: note it with `--move {move_id} --taken DAY` or `--move {move_id} --not-taken`"
             ),
         };
-        let statement = display::line(&question.text());
+        let statement = display::line(&question.summary());
         let _ = writeln!(text, "{id:<4} {mean:>5}  {statement}  {answer}");
     }
     text
@@ -58,11 +58,9 @@ pub(crate) fn announcements(
 
 /// The mean of the stated chances.
 fn mean_chance(forecasts: &ForecastRecord, question: &str) -> String {
-    let stated = forecasts.forecasts.iter().filter(|one| one.question == question);
-    let (sum, count) = stated.fold((0, 0), |(sum, count), one| (sum + one.chance, count + 1));
-    match count {
-        0 => "–".to_owned(),
-        count => format!("{} %", (f64::from(sum) / f64::from(count) / 10.0).round()),
+    match forecasts.mean_chance(question) {
+        None => "–".to_owned(),
+        Some(chance) => format!("{} %", (f64::from(chance) / 10.0).round()),
     }
 }
 

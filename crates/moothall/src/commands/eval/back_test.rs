@@ -1,0 +1,189 @@
+//! `moothall eval --as-of`: consultations that see only filings up to a day, whose forecasts are
+//! scored with the filings after it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use moothall_core::consult::{
+    ConsultOptions, EvidenceSource, GatherRequest, RunOutcomes, VerdictMode, VerdictRequest, board,
+};
+use moothall_core::evidence::CalendarDay;
+use moothall_core::{IsolationChoice, RunSettings};
+use serde_json::{Value, json};
+
+use super::{CompletedRun, PARALLEL_MOVES, complete, consent};
+use crate::args::{EvalArgs, GlobalArgs};
+use crate::commands::outcome::{ForecastTotal, outcome_text, verdict_of};
+use crate::commands::{InterruptibleResult, block_on};
+use crate::context::CommandContext;
+use crate::error::{CliError, CliExit};
+use crate::evidence_sources::EvidenceSources;
+use crate::files;
+use crate::judge_files::JudgeFileSource;
+use crate::launch::{self, ConsultRequest, RunFiles};
+use crate::run_store::{self, RunStore};
+use crate::{logging, terminal};
+
+pub(crate) fn run(
+    global: &GlobalArgs,
+    args: &EvalArgs,
+    as_of: CalendarDay,
+) -> anyhow::Result<CliExit> {
+    let settings = RunSettings {
+        isolation: Some(IsolationChoice::None),
+        parallel_moves: Some(PARALLEL_MOVES),
+        budget_micro_usd: args.budget,
+        offline: files::absolute_path(args.offline.as_deref())?,
+        ..RunSettings::default()
+    };
+    let model = args.model.as_ref().map(moothall_core::model::ModelList::first);
+    let context = launch::context(global.config.as_deref(), &settings, model)?;
+    logging::start(&context.loaded.resolved.config.log, global.verbose);
+    let tested = test_all(&context, args, as_of, &settings);
+    let InterruptibleResult::Done(tested) = block_on(Box::pin(tested))? else {
+        return Err(CliError::new(CliExit::Cancelled, "back-test cancelled").into());
+    };
+    let (companies, total) = tested?;
+    let report = total.report().ok_or_else(|| {
+        CliError::failed("no forecast has an outcome")
+            .with_hint("choose an earlier day: the next annual report must be filed after it")
+    })?;
+    terminal::print(&match args.json {
+        true => {
+            let companies: Vec<Value> = companies.iter().map(TestedCompany::as_json).collect();
+            let all = json!({ "as_of": as_of, "companies": companies, "report": report });
+            format!("{all:#}\n")
+        }
+        false => {
+            let mut text = String::new();
+            for company in &companies {
+                let _ = writeln!(text, "{}", company.line());
+            }
+            text + "\n" + &outcome_text::score(&report, companies.len())
+        }
+    })?;
+    Ok(CliExit::Fine)
+}
+
+/// A company with the questions about it.
+struct TestedCompany {
+    ticker: String,
+    run_id: String,
+    questions: usize,
+    answered: usize,
+}
+
+impl TestedCompany {
+    fn line(&self) -> String {
+        let Self { ticker, questions, answered, .. } = self;
+        match questions {
+            0 => format!("{ticker:<6} no forecasts, because the panel failed its test"),
+            _ => format!("{ticker:<6} {answered} of {questions} questions answered"),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let Self { ticker, run_id, questions, answered } = self;
+        json!({ "company": ticker, "run_id": run_id, "questions": questions, "answered": answered })
+    }
+}
+
+async fn test_all(
+    context: &CommandContext,
+    args: &EvalArgs,
+    as_of: CalendarDay,
+    settings: &RunSettings,
+) -> Result<(Vec<TestedCompany>, ForecastTotal), CliError> {
+    let kept = match args.keep {
+        true => Some(Arc::new(RunStore::open(&context.loaded).await?)),
+        false => None,
+    };
+    let (mut companies, mut total) = (Vec::new(), ForecastTotal::default());
+    for ticker in &args.tickers {
+        let ticker = ticker.trim().to_ascii_uppercase();
+        let plan = request(args, as_of, settings, &ticker)?.plan(context)?;
+        if companies.is_empty() {
+            consent(&plan.estimate, args.tickers.len(), args.yes).await?;
+        }
+        let gather = plan.spec.input.gather.clone();
+        let done = complete(context, plan, &ticker, kept.as_ref()).await?;
+        let outcomes = resolve(context, settings, gather, &done).await?;
+        if let Some(kept) = &kept {
+            let set = kept.store.set_later_outcomes(&done.run_id, &outcomes).await;
+            set.map_err(run_store::store_error)?;
+        }
+        let verdict = verdict_of(&done.run_id, Some(&done.outcome))?;
+        total.add(&context.catalog, &done.run_id, &verdict, &outcomes);
+        let forecasts = verdict.forecasts.as_deref();
+        companies.push(TestedCompany {
+            ticker,
+            run_id: done.run_id.to_string(),
+            questions: forecasts
+                .map_or(0, |record| record.questions.len() + record.announcements.len()),
+            answered: outcomes.outcomes.len() + outcomes.announcements.len(),
+        });
+        if !args.json {
+            super::progress(companies.len(), args.tickers.len());
+        }
+    }
+    Ok((companies, total))
+}
+
+/// Answers the questions of a run from all filings that there are today.
+async fn resolve(
+    context: &CommandContext,
+    settings: &RunSettings,
+    gather: GatherRequest,
+    done: &CompletedRun,
+) -> Result<RunOutcomes, CliError> {
+    let mut outcomes = RunOutcomes::default();
+    let verdict = verdict_of(&done.run_id, Some(&done.outcome))?;
+    let Some(forecasts) = verdict.forecasts.as_deref() else { return Ok(outcomes) };
+    let later = GatherRequest { as_of: None, ..gather };
+    let offline = settings.offline.as_deref();
+    let limiter = context.limiter.clone();
+    let sources = EvidenceSources::open(&context.loaded, offline, &later.ticker, limiter)?;
+    outcomes.answer(forecasts, &sources.gather(&later).await?);
+    Ok(outcomes)
+}
+
+fn request(
+    args: &EvalArgs,
+    as_of: CalendarDay,
+    settings: &RunSettings,
+    ticker: &str,
+) -> Result<ConsultRequest, CliError> {
+    let mut committee = board();
+    committee.rounds = args.rounds;
+    let verdict = VerdictRequest {
+        mode: Some(VerdictMode::Full),
+        again: args.again.clone(),
+        panel_models: args.panel.clone(),
+        repeat: None,
+        moves: args.moves,
+    };
+    committee
+        .request_verdict(&verdict)
+        .map_err(|conflict| CliError::usage(conflict.to_string()))?;
+    Ok(ConsultRequest {
+        gather: GatherRequest {
+            ticker: ticker.to_owned(),
+            name: None,
+            source: EvidenceSource::Filings,
+            as_of: Some(as_of),
+            // Later filings may be years after the day.
+            allow_stale: true,
+            documents: None,
+            news: None,
+        },
+        committee,
+        moves: args.moves,
+        model: args.model.clone(),
+        member_models: Vec::new(),
+        accept_findings: false,
+        terms: ConsultOptions { do_nothing: true, ..ConsultOptions::default() },
+        settings: settings.clone(),
+        files: RunFiles::default(),
+        judge_file: JudgeFileSource::ConfigFolder,
+    })
+}
