@@ -51,7 +51,7 @@ async fn a_file_of_a_newer_format_is_refused() {
     SqliteStore::open(&place.path()).await.unwrap().close().await;
     execute(&place.path(), "PRAGMA user_version = 77").await;
     match SqliteStore::open(&place.path()).await.unwrap_err() {
-        StoreError::NewerFormat { path, found: 77, known: 6 } => assert_eq!(path, place.path()),
+        StoreError::NewerFormat { path, found: 77, known: 7 } => assert_eq!(path, place.path()),
         other => panic!("{other:?}"),
     }
 }

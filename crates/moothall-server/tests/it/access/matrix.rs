@@ -34,6 +34,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/api/runs/{run}/facts/{id}", "read of the run"),
     ("GET", "/api/runs/{run}/memo", "read of the run"),
     ("GET", "/api/runs/{run}/compare/{other}", "read of the run"),
+    ("GET", "/api/runs/{run}/forecasts", "read of the run"),
     ("GET", "/api/runs/{run}/{export}", "read of the run"),
     ("POST", "/api/runs/{run}/cancel", "run of the run"),
     ("POST", "/api/runs/{run}/pause", "run of the run"),
