@@ -103,6 +103,12 @@ fn find(out: &Path) -> Result<Option<PathBuf>> {
             ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|name| folder.join(name).exists())
         })
         .context("no target directory above OUT_DIR")?;
+    // With `--target`, Cargo also tags the subdirectory of that target.
+    let triple = std::env::var_os("TARGET").context("cargo sets TARGET")?;
+    let target = match target.parent() {
+        Some(parent) if target.file_name() == Some(&triple) => parent,
+        _ => target,
+    };
     let stamp = target.join(STAMP);
     if !stamp.exists() {
         fs_err::create_dir_all(target.join("guest"))?;
