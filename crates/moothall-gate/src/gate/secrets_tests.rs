@@ -245,3 +245,29 @@ fn an_encoded_credential_hides_its_line() {
     assert!(hidden >= 1 && !shown.contains(&encoded), "{shown}");
     assert!(shown.starts_with("first\n[hidden: ") && shown.ends_with("]\nlast"), "{shown}");
 }
+
+#[test]
+fn a_finding_in_another_reading_names_the_line_of_the_text() {
+    let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
+    let (start, end) = token.split_at(20);
+    let escaped: String = token.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+    let unseen: String = token.chars().flat_map(|c| [c, '\u{200b}']).collect();
+    let texts = [
+        format!("key = \"{escaped}\""),
+        format!("key = \"{start}\" + \"{end}\""),
+        format!("key = \"{unseen}\""),
+    ];
+    for before in
+        ["a = \"\\x41\\x42\"\n", "b = \"x\" + \"y\"\n", "c\u{200b}\n", "d = \"x\" +\n \"y\"\n"]
+    {
+        for text in &texts {
+            for times in [0, 1, 7] {
+                let before = before.repeat(times);
+                let line = before.lines().count() + 1;
+                let seen = found(format!("{before}{text}\nlast\n").as_bytes());
+                let lines: Vec<usize> = seen.iter().map(|one| one.line).collect();
+                assert_eq!(lines, [line], "{before:?} {text:?}");
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Alternative readings of the same bytes (decoded, unescaped, joined), so that encoding a
 //! credential does not hide it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::AhoCorasick;
 
@@ -21,73 +21,100 @@ const MAX_ESCAPE: usize = 12;
 #[derive(Debug, Clone)]
 pub(crate) struct ScanView {
     pub(crate) bytes: Vec<u8>,
-    /// Positions in the view and the matching positions in the original, in order.
-    map: Vec<(usize, usize)>,
+    map: Arc<PositionMap>,
     /// For decoded text, where only vendor formats count: random bytes would match generic
     /// patterns.
     pub(crate) specific_only: bool,
 }
 
 impl ScanView {
-    fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self { bytes, map: vec![(0, 0)], specific_only: false }
+    /// Maps a position in the view to the same line of the original.
+    pub(crate) fn original(&self, at: usize) -> usize {
+        self.map.original(at)
+    }
+}
+
+/// Positions in a view and the matching positions in the text it was made from, in order. Between
+/// two of them, a position is mapped to the right line, and that is what findings need: an entry for
+/// every removed byte would take many times the memory of the text.
+#[derive(Debug)]
+struct PositionMap {
+    entries: Vec<(usize, usize)>,
+    /// The map of the text that the view was made from, unless that is the original.
+    base: Base,
+}
+
+type Base = Option<Arc<PositionMap>>;
+
+impl PositionMap {
+    fn original(&self, at: usize) -> usize {
+        let before = self.entries.partition_point(|(position, _)| *position <= at);
+        let entry = before.checked_sub(1).and_then(|index| self.entries.get(index));
+        let found = entry.map_or(0, |(position, original)| original + (at - position));
+        self.base.as_ref().map_or(found, |base| base.original(found))
+    }
+}
+
+/// A view that is being made.
+struct ViewBuilder {
+    bytes: Vec<u8>,
+    entries: Vec<(usize, usize)>,
+}
+
+impl ViewBuilder {
+    fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: vec![(0, 0)] }
     }
 
-    /// Maps a position in the view to the original.
-    pub(crate) fn original(&self, at: usize) -> usize {
-        let before = self.map.partition_point(|(position, _)| *position <= at);
-        match before.checked_sub(1).and_then(|index| self.map.get(index)) {
-            Some((position, original)) => original + (at - position),
-            None => 0,
+    /// Notes that the text continues at this position, where a line starts.
+    fn start_line(&mut self, at: usize) {
+        let here = self.bytes.len();
+        if self.entries.last().is_none_or(|(position, from)| from + (here - position) != at) {
+            self.entries.push((here, at));
         }
+    }
+
+    fn finish(self, base: &Base, specific_only: bool) -> ScanView {
+        let map = Arc::new(PositionMap { entries: self.entries, base: base.clone() });
+        ScanView { bytes: self.bytes, map, specific_only }
     }
 }
 
 /// All views of a text, including the plain one. Each costs one pass over the text.
 pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Vec<ScanView> {
     let mut views = Vec::new();
-    let text = match utf16(bytes) {
-        Some(view) => {
-            let text = view.bytes.clone();
-            views.push(view);
-            text
-        }
-        None => bytes.to_vec(),
-    };
     work.spend(2 * bytes.len());
-    views.push(ScanView::from_bytes(text.clone()));
-    let plain = without_unseen(&text);
-    let seen = plain.as_ref().map_or(&text, |view| &view.bytes).clone();
-    views.extend(plain);
-    work.spend(2 * seen.len());
-    let unescaped = unescaped(&seen, work);
-    let readable = unescaped.as_ref().map_or(&seen, |view| &view.bytes).clone();
-    views.extend(unescaped);
-    let joined = joined(&readable, work);
-    let unwrapped = unwrapped(&readable);
-    work.spend(readable.len());
+    let plain = utf16(bytes).unwrap_or_else(|| {
+        let plain = ViewBuilder { bytes: bytes.to_vec(), entries: vec![(0, 0)] };
+        plain.finish(&None, false)
+    });
+    let mut last = plain.clone();
+    views.push(plain);
+    if let Some(view) = without_unseen(&last) {
+        last = view.clone();
+        views.push(view);
+    }
+    work.spend(2 * last.bytes.len());
+    if let Some(view) = unescaped(&last, work) {
+        last = view.clone();
+        views.push(view);
+    }
+    let joined = joined(&last, work);
+    work.spend(last.bytes.len());
     let mut once = Vec::new();
-    for text in [Some(&readable), joined.as_ref().map(|view| &view.bytes)].into_iter().flatten() {
-        once.extend(decoded(text, work));
+    for text in [Some(&last), joined.as_ref()].into_iter().flatten() {
+        once.extend(decoded(&text.bytes, &text.map, work));
     }
-    if let Some(unwrapped) = unwrapped {
+    if let Some(unwrapped) = unwrapped(&last.bytes) {
         // Positions are approximate after joining lines.
-        once.extend(decoded(&unwrapped, work));
+        once.extend(decoded(&unwrapped, &last.map, work));
     }
-    let twice: Vec<ScanView> = once
-        .iter()
-        .filter_map(|first| {
-            let mut second = decoded(&first.bytes, work)?;
-            for (_, original) in &mut second.map {
-                *original = first.original(*original);
-            }
-            Some(second)
-        })
-        .collect();
+    let twice: Vec<ScanView> =
+        once.iter().filter_map(|first| decoded(&first.bytes, &first.map, work)).collect();
     views.extend(joined);
     views.extend(once);
     views.extend(twice);
-    views.extend(reversed(&readable, prefixes, work));
+    views.extend(reversed(&last, prefixes, work));
     views
 }
 
@@ -107,12 +134,13 @@ fn utf16(bytes: &[u8]) -> Option<ScanView> {
     });
     let text: String =
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-    let map = (0..text.len()).step_by(64).map(|at| (at, at * 2)).collect();
-    Some(ScanView { bytes: text.into_bytes(), map, specific_only: false })
+    let entries = (0..text.len()).step_by(64).map(|at| (at, at * 2)).collect();
+    Some(ViewBuilder { bytes: text.into_bytes(), entries }.finish(&None, false))
 }
 
 /// Removes invisible characters.
-fn without_unseen(bytes: &[u8]) -> Option<ScanView> {
+fn without_unseen(source: &ScanView) -> Option<ScanView> {
+    let bytes = &source.bytes;
     if bytes.is_ascii() {
         return None;
     }
@@ -120,21 +148,22 @@ fn without_unseen(bytes: &[u8]) -> Option<ScanView> {
     if !text.chars().any(is_unseen) {
         return None;
     }
-    let mut view = ScanView { bytes: Vec::new(), map: vec![(0, 0)], specific_only: false };
+    let mut view = ViewBuilder::with_capacity(bytes.len());
     for (at, c) in text.char_indices() {
-        if is_unseen(c) {
-            view.map.push((view.bytes.len(), at + c.len_utf8()));
-        } else {
+        if !is_unseen(c) {
             view.bytes.extend_from_slice(&bytes[at..at + c.len_utf8()]);
         }
+        if c == '\n' {
+            view.start_line(at + 1);
+        }
     }
-    Some(view)
+    Some(view.finish(&Some(Arc::clone(&source.map)), false))
 }
 
 /// Decodes `\n`, `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;`.
-fn unescaped(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
-    let mut view =
-        ScanView { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
+fn unescaped(source: &ScanView, work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let bytes = &source.bytes;
+    let mut view = ViewBuilder::with_capacity(bytes.len());
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
@@ -149,16 +178,18 @@ fn unescaped(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
             Some((value, length)) if value.is_ascii_graphic() || value == b'\n' => {
                 view.bytes.push(value);
                 at += length;
-                view.map.push((view.bytes.len(), at));
                 found = true;
             }
             _ => {
                 view.bytes.push(bytes[at]);
                 at += 1;
+                if bytes[at - 1] == b'\n' {
+                    view.start_line(at);
+                }
             }
         }
     }
-    found.then_some(view)
+    found.then(|| view.finish(&Some(Arc::clone(&source.map)), true))
 }
 
 /// Decodes one escape. Returns the byte and the length of the escape.
@@ -189,9 +220,9 @@ fn escape(rest: &[u8]) -> Option<(u8, usize)> {
 
 /// Joins adjacent string literals (`"a" + "b"`, `"a" "b"`, `'a' . 'b'`, `["a", "b"]`, also with a
 /// comment in between) and lines that end in a backslash.
-fn joined(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
-    let mut view =
-        ScanView { bytes: Vec::with_capacity(bytes.len()), map: vec![(0, 0)], specific_only: true };
+fn joined(source: &ScanView, work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let bytes = &source.bytes;
+    let mut view = ViewBuilder::with_capacity(bytes.len());
     let mut at = 0;
     let mut found = false;
     while at < bytes.len() {
@@ -204,17 +235,23 @@ fn joined(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
         work.spend(1 + looked);
         match skip {
             Some(skip) => {
+                let has_line_break = rest[..skip].contains(&b'\n');
                 at += skip + 1;
-                view.map.push((view.bytes.len(), at));
+                if has_line_break {
+                    view.start_line(at);
+                }
                 found = true;
             }
             None => {
                 view.bytes.push(bytes[at]);
                 at += 1;
+                if bytes[at - 1] == b'\n' {
+                    view.start_line(at);
+                }
             }
         }
     }
-    found.then_some(view)
+    found.then(|| view.finish(&Some(Arc::clone(&source.map)), true))
 }
 
 /// Returns the length of the text between a closing quote and the next opening one if it only joins
@@ -294,8 +331,8 @@ fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Decodes every run of base64 or hexadecimal digits. A run may start anywhere in a group of four
 /// digits, and binary data may precede the text.
-fn decoded(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
-    let mut view = ScanView { bytes: Vec::new(), map: Vec::new(), specific_only: true };
+fn decoded(bytes: &[u8], base: &Arc<PositionMap>, work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let mut view = ViewBuilder { bytes: Vec::new(), entries: Vec::new() };
     let mut at = 0;
     while at < bytes.len() {
         let run = bytes[at..].iter().take_while(|byte| is_digit(**byte)).count();
@@ -309,7 +346,7 @@ fn decoded(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
                 let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
                 for piece in read.split(|byte| !text(byte)).filter(|piece| piece.len() >= MIN_TEXT)
                 {
-                    view.map.push((view.bytes.len(), at));
+                    view.entries.push((view.bytes.len(), at));
                     view.bytes.extend_from_slice(piece);
                     view.bytes.push(b'\n');
                 }
@@ -318,7 +355,7 @@ fn decoded(bytes: &[u8], work: &mut ScanBudget<'_>) -> Option<ScanView> {
         at += run.max(1);
     }
     // Positions within a run map to its start, which is precise enough.
-    (!view.bytes.is_empty()).then_some(view)
+    (!view.bytes.is_empty()).then(|| view.finish(&Some(Arc::clone(base)), true))
 }
 
 fn hex(text: &[u8]) -> Option<Vec<u8>> {
@@ -351,7 +388,8 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reverses the text if it contains a reversed token prefix.
-fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Option<ScanView> {
+fn reversed(source: &ScanView, prefixes: &[&str], work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let bytes = &source.bytes;
     static REVERSED_PREFIXES: OnceLock<Option<AhoCorasick>> = OnceLock::new();
     let automaton = REVERSED_PREFIXES.get_or_init(|| {
         let distinct = |prefix: &&&str| prefix.contains(['_', '-']) || **prefix == "AKIA";
@@ -365,6 +403,6 @@ fn reversed(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Optio
     }
     let mut back = bytes.to_vec();
     back.reverse();
-    let map = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
-    Some(ScanView { bytes: back, map, specific_only: true })
+    let entries = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
+    Some(ViewBuilder { bytes: back, entries }.finish(&Some(Arc::clone(&source.map)), true))
 }
