@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::sandbox::{CapturedOutput, SandboxAttestation, SandboxFailure};
+use crate::sandbox::SandboxFailure;
 
 fn calculation(code: &str) -> CalculationResult {
     let request = CalculationRequest {
@@ -12,24 +12,9 @@ fn calculation(code: &str) -> CalculationResult {
 }
 
 fn execution(exit: ExecutionExit, stdout: &str, class: IsolationClass) -> EffectResult {
-    EffectResult::Executed(Box::new(SandboxExecution {
-        exit,
-        stdout: CapturedOutput { text: stdout.to_owned(), truncated: false },
-        stderr: CapturedOutput::default(),
-        files: BTreeMap::new(),
-        left_behind: Vec::new(),
-        attestation: SandboxAttestation {
-            engine: "runsc".to_owned(),
-            engine_version: "1".to_owned(),
-            class,
-            image: "python".to_owned(),
-            image_sha256: Sha256Hex::of(b"image"),
-            guest_sha256: Sha256Hex::of(b"guest"),
-            limits: SandboxLimits::default(),
-            held_by: BTreeMap::new(),
-            self_tests: Vec::new(),
-        },
-    }))
+    let mut ran = crate::program::support::execution(exit, stdout, "");
+    ran.attestation.class = class;
+    EffectResult::Executed(Box::new(ran))
 }
 
 fn finished(code: &str, stdout: &str) -> CalculationResult {

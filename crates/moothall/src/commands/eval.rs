@@ -14,7 +14,7 @@ use moothall_core::benchmark::{
     BenchmarkCompany, BenchmarkReport, CompanyResult, JudgeMeasurement, JudgeWorld, ScriptedJudges,
 };
 use moothall_core::consult::{
-    ConsultOptions, EvidenceSource, GatherRequest, PanelVerdict, VerdictRequest, board,
+    Committee, ConsultOptions, EvidenceSource, GatherRequest, PanelVerdict, VerdictRequest, board,
 };
 use moothall_core::model::{ModelList, ModelName};
 use moothall_core::verdict::NoiseAllowances;
@@ -211,18 +211,15 @@ impl EvalRequest {
         context: &CommandContext,
         company: &BenchmarkCompany,
     ) -> Result<ConsultPlan, CliError> {
-        let mut committee = board();
-        committee.rounds = self.rounds;
-        let verdict = VerdictRequest {
-            mode: None,
-            again: self.again.clone(),
-            panel_models: self.panel.clone(),
-            repeat: None,
-            moves: self.moves,
-        };
-        committee
-            .request_verdict(&verdict)
-            .map_err(|conflict| CliError::usage(conflict.to_string()))?;
+        let mut committee = board_with_panel(
+            self.rounds,
+            &VerdictRequest {
+                again: self.again.clone(),
+                panel_models: self.panel.clone(),
+                moves: self.moves,
+                ..VerdictRequest::default()
+            },
+        )?;
         if let Some(plan) = &mut committee.verdict {
             // The companies of a set have no later filings.
             plan.forecasts = Some(false);
@@ -257,6 +254,13 @@ impl EvalRequest {
         };
         request.plan(context)
     }
+}
+
+fn board_with_panel(rounds: u32, verdict: &VerdictRequest) -> Result<Committee, CliError> {
+    let mut committee = board();
+    committee.rounds = rounds;
+    committee.request_verdict(verdict).map_err(|conflict| CliError::usage(conflict.to_string()))?;
+    Ok(committee)
 }
 
 /// Asks before models that cost money are called for hours.

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use moothall_core::consult::{
-    ConsultOptions, EvidenceSource, GatherRequest, RunOutcomes, VerdictMode, VerdictRequest, board,
+    ConsultOptions, EvidenceSource, GatherRequest, RunOutcomes, VerdictMode, VerdictRequest,
 };
-use moothall_core::evidence::CalendarDay;
+use moothall_core::evidence::{CalendarDay, Evidence};
 use moothall_core::{IsolationChoice, RunSettings};
 use serde_json::{Value, json};
 
-use super::{CompletedRun, PARALLEL_MOVES, complete, consent};
+use super::{PARALLEL_MOVES, board_with_panel, complete, consent};
 use crate::args::{EvalArgs, GlobalArgs};
 use crate::commands::outcome::{ForecastTotal, outcome_text, verdict_of};
 use crate::commands::{InterruptibleResult, block_on};
@@ -107,14 +107,17 @@ async fn test_all(
         }
         let gather = plan.spec.input.gather.clone();
         let done = complete(context, plan, &ticker, kept.as_ref()).await?;
-        let outcomes = resolve(context, settings, gather, &done).await?;
+        let verdict = verdict_of(&done.run_id, Some(&done.outcome))?;
+        let forecasts = verdict.forecasts.as_deref();
+        let mut outcomes = RunOutcomes::default();
+        if let Some(forecasts) = forecasts {
+            outcomes.answer(forecasts, &later_filings(context, settings, gather).await?);
+        }
         if let Some(kept) = &kept {
             let set = kept.store.set_later_outcomes(&done.run_id, &outcomes).await;
             set.map_err(run_store::store_error)?;
         }
-        let verdict = verdict_of(&done.run_id, Some(&done.outcome))?;
         total.add(&context.catalog, &done.run_id, &verdict, &outcomes);
-        let forecasts = verdict.forecasts.as_deref();
         companies.push(TestedCompany {
             ticker,
             run_id: done.run_id.to_string(),
@@ -129,22 +132,17 @@ async fn test_all(
     Ok((companies, total))
 }
 
-/// Answers the questions of a run from all filings that there are today.
-async fn resolve(
+/// All filings that there are today.
+async fn later_filings(
     context: &CommandContext,
     settings: &RunSettings,
     gather: GatherRequest,
-    done: &CompletedRun,
-) -> Result<RunOutcomes, CliError> {
-    let mut outcomes = RunOutcomes::default();
-    let verdict = verdict_of(&done.run_id, Some(&done.outcome))?;
-    let Some(forecasts) = verdict.forecasts.as_deref() else { return Ok(outcomes) };
+) -> Result<Evidence, CliError> {
     let later = GatherRequest { as_of: None, ..gather };
     let offline = settings.offline.as_deref();
     let limiter = context.limiter.clone();
     let sources = EvidenceSources::open(&context.loaded, offline, &later.ticker, limiter)?;
-    outcomes.answer(forecasts, &sources.gather(&later).await?);
-    Ok(outcomes)
+    sources.gather(&later).await
 }
 
 fn request(
@@ -153,18 +151,14 @@ fn request(
     settings: &RunSettings,
     ticker: &str,
 ) -> Result<ConsultRequest, CliError> {
-    let mut committee = board();
-    committee.rounds = args.rounds;
     let verdict = VerdictRequest {
         mode: Some(VerdictMode::Full),
         again: args.again.clone(),
         panel_models: args.panel.clone(),
-        repeat: None,
         moves: args.moves,
+        ..VerdictRequest::default()
     };
-    committee
-        .request_verdict(&verdict)
-        .map_err(|conflict| CliError::usage(conflict.to_string()))?;
+    let committee = board_with_panel(args.rounds, &verdict)?;
     Ok(ConsultRequest {
         gather: GatherRequest {
             ticker: ticker.to_owned(),
