@@ -33,7 +33,9 @@ test("tiers with intervals are readable by everyone and lead to the moves", asyn
   await expect(diamonds).toHaveCount(5);
   const forecasts = page.getByRole("region", { name: "Forecasts" });
   await expect(forecasts).toContainText(/^Forecasts0 of \d+ answered by later filings/);
-  await expect(forecasts.getByRole("row", { name: / above [\d,.]+ million .* \d+ % Open until \d{4}-/ }).first()).toBeVisible();
+  await expect(
+    forecasts.getByRole("row", { name: / above [\d,.]+ million .* \d+ % Open until \d{4}-/ }).first(),
+  ).toBeVisible();
   await expect(forecasts).toContainText(`moothall outcome record ${run.slice(0, 13)}`);
   expect(await barriers(page)).toEqual([]);
   const link = panel.getByRole("link").first();
