@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::consult::{ConsultResult, GatherFailureKind};
+use crate::consult::{ConsultResult, GatherFailureKind, PanelVerdict};
 use crate::debate::DebateResult;
 use crate::edit::EditResult;
 use crate::model::{FailureKind, ModelFailure, ModelRequest};
@@ -117,6 +117,14 @@ impl Outcome {
     /// Derives the verdict, so no outcome can contradict its findings.
     pub fn new(findings: Vec<RunFinding>, conclusion: Conclusion) -> Self {
         Self { verdict: RunVerdict::of(&findings), findings, conclusion }
+    }
+
+    /// The verdict of the panel, if this is a consultation that had one.
+    pub fn panel_verdict(&self) -> Option<&PanelVerdict> {
+        match &self.conclusion {
+            Conclusion::Ranked(result) => result.verdict.as_deref(),
+            _ => None,
+        }
     }
 }
 

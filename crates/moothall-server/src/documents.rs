@@ -11,7 +11,7 @@ use moothall_core::access::AccessScope;
 use moothall_core::consult::fork_changes;
 use moothall_core::report::{self, ConsultReport, PaperSize};
 use moothall_core::verdict::{AnnouncementBasis, ForecastOutcome};
-use moothall_core::{Conclusion, Sha256Hex};
+use moothall_core::{Outcome, Sha256Hex};
 use moothall_engine::Consultation;
 
 use crate::consultation_cache::CachedConsultation;
@@ -149,10 +149,7 @@ pub(crate) async fn forecasts(
     let row = app.find(&caller, AccessScope::Read, &run).await?;
     let recorded = app.store.later_outcomes(&row.run_id).await?;
     let recorded = recorded.unwrap_or_default();
-    let verdict = match row.outcome.as_ref().map(|outcome| &outcome.conclusion) {
-        Some(Conclusion::Ranked(result)) => result.verdict.as_deref(),
-        _ => None,
-    };
+    let verdict = row.outcome.as_ref().and_then(Outcome::panel_verdict);
     let Some(record) = verdict.and_then(|verdict| verdict.forecasts.as_deref()) else {
         return Ok(Json(RunForecasts { questions: Vec::new() }));
     };

@@ -77,8 +77,6 @@ pub struct ScoredRun<'a, F> {
     pub run_id: &'a RunId,
     /// Its verdict.
     pub verdict: &'a PanelVerdict,
-    /// Its forecasts.
-    pub forecasts: &'a ForecastRecord,
     /// What happened.
     pub outcomes: &'a RunOutcomes,
     /// The day up to which a model knows the world, if it is known.
@@ -88,8 +86,9 @@ pub struct ScoredRun<'a, F> {
 impl<F: Fn(&str) -> Option<CalendarDay>> ScoredRun<'_, F> {
     /// Stated chances about figures whose questions have an answer.
     pub fn figures(&self) -> Vec<ResolvedForecast> {
-        let stated = self.forecasts.forecasts.iter().filter_map(|stated| {
-            let question = self.forecasts.questions.iter().find(|one| one.id == stated.question)?;
+        let Some(record) = &self.verdict.forecasts else { return Vec::new() };
+        let stated = record.forecasts.iter().filter_map(|stated| {
+            let question = record.questions.iter().find(|one| one.id == stated.question)?;
             let mut answers = self.outcomes.outcomes.iter();
             let outcome = answers.find(|one| one.question == stated.question)?;
             let past = Some(question.past_frequency);
@@ -100,11 +99,12 @@ impl<F: Fn(&str) -> Option<CalendarDay>> ScoredRun<'_, F> {
 
     /// Stated chances about announcements whose questions have an answer.
     pub fn announcements(&self) -> Vec<ResolvedForecast> {
-        let stated = self.forecasts.forecasts.iter().filter_map(|stated| {
+        let Some(record) = &self.verdict.forecasts else { return Vec::new() };
+        let stated = record.forecasts.iter().filter_map(|stated| {
             let mut answers = self.outcomes.announcements.iter();
             let outcome = answers.find(|one| one.question == stated.question)?;
             // A model that learned anything after the question may know the answer.
-            self.resolved(stated, outcome.happened, None, self.forecasts.asked)
+            self.resolved(stated, outcome.happened, None, record.asked)
         });
         stated.collect()
     }

@@ -10,7 +10,7 @@ use moothall_core::model::ModelName;
 use moothall_core::verdict::{
     ForecastReport, MoveNote, ResolvedForecast, TierOutcome, VerdictTier, count_tiers,
 };
-use moothall_core::{Conclusion, Outcome, RunId};
+use moothall_core::{Outcome, RunId};
 use moothall_models::Catalog;
 use moothall_store::RunRow;
 use serde_json::json;
@@ -149,11 +149,7 @@ pub(crate) fn verdict_of(
     run_id: &RunId,
     outcome: Option<&Outcome>,
 ) -> Result<PanelVerdict, CliError> {
-    let verdict = match outcome.map(|outcome| &outcome.conclusion) {
-        Some(Conclusion::Ranked(result)) => result.verdict.as_deref().cloned(),
-        _ => None,
-    };
-    verdict.ok_or_else(|| {
+    outcome.and_then(Outcome::panel_verdict).cloned().ok_or_else(|| {
         CliError::usage(format!("run {run_id} has no verdict of a panel"))
             .with_hint("start runs without `--verdict off`")
     })
@@ -184,12 +180,11 @@ impl ForecastTotal {
         outcomes: &RunOutcomes,
     ) {
         count_tiers(&mut self.by_tier, &verdict.tiers, &outcomes.notes());
-        let Some(forecasts) = &verdict.forecasts else { return };
         let knowledge_until = |model: &str| {
             let model: Option<ModelName> = model.parse().ok();
             model.and_then(|model| catalog.knowledge_until(&model))
         };
-        let scored = ScoredRun { run_id, verdict, forecasts, outcomes, knowledge_until };
+        let scored = ScoredRun { run_id, verdict, outcomes, knowledge_until };
         self.figures.extend(scored.figures());
         self.announcements.extend(scored.announcements());
     }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use moothall_core::Conclusion;
 use moothall_core::consult::{Consult, ControlRecord, PanelVerdict, control_records};
 use moothall_store::{RunOrder, RunQuery, RunState, TeamFilter};
 use serde_json::json;
@@ -51,10 +50,7 @@ pub(crate) async fn stored_records(loaded: &LoadedConfig) -> Result<Vec<ControlR
         let page = local.store.run_page(query).await.map_err(run_store::store_error)?;
         let read = u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
         let outcomes = page.rows.into_iter().filter_map(|row| row.outcome);
-        verdicts.extend(outcomes.filter_map(|outcome| match outcome.conclusion {
-            Conclusion::Ranked(result) => result.verdict.map(|verdict| *verdict),
-            _ => None,
-        }));
+        verdicts.extend(outcomes.filter_map(|outcome| outcome.panel_verdict().cloned()));
         offset = offset.saturating_add(read);
         if read < PAGE {
             return Ok(control_records(&verdicts));

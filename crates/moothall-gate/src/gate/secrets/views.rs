@@ -41,10 +41,8 @@ impl ScanView {
 struct PositionMap {
     entries: Vec<(usize, usize)>,
     /// The map of the text that the view was made from, unless that is the original.
-    base: Base,
+    base: Option<Arc<PositionMap>>,
 }
-
-type Base = Option<Arc<PositionMap>>;
 
 impl PositionMap {
     fn original(&self, at: usize) -> usize {
@@ -74,8 +72,8 @@ impl ViewBuilder {
         }
     }
 
-    fn finish(self, base: &Base, specific_only: bool) -> ScanView {
-        let map = Arc::new(PositionMap { entries: self.entries, base: base.clone() });
+    fn finish(self, base: Option<&Arc<PositionMap>>, specific_only: bool) -> ScanView {
+        let map = Arc::new(PositionMap { entries: self.entries, base: base.cloned() });
         ScanView { bytes: self.bytes, map, specific_only }
     }
 }
@@ -86,7 +84,7 @@ pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) 
     work.spend(2 * bytes.len());
     let plain = utf16(bytes).unwrap_or_else(|| {
         let plain = ViewBuilder { bytes: bytes.to_vec(), entries: vec![(0, 0)] };
-        plain.finish(&None, false)
+        plain.finish(None, false)
     });
     let mut last = plain.clone();
     views.push(plain);
@@ -135,7 +133,7 @@ fn utf16(bytes: &[u8]) -> Option<ScanView> {
     let text: String =
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
     let entries = (0..text.len()).step_by(64).map(|at| (at, at * 2)).collect();
-    Some(ViewBuilder { bytes: text.into_bytes(), entries }.finish(&None, false))
+    Some(ViewBuilder { bytes: text.into_bytes(), entries }.finish(None, false))
 }
 
 /// Removes invisible characters.
@@ -157,7 +155,7 @@ fn without_unseen(source: &ScanView) -> Option<ScanView> {
             view.start_line(at + 1);
         }
     }
-    Some(view.finish(&Some(Arc::clone(&source.map)), false))
+    Some(view.finish(Some(&source.map), false))
 }
 
 /// Decodes `\n`, `\x41`, `\u0041`, `\u{41}`, `\101`, `%41`, `&#65;` and `&#x41;`.
@@ -189,7 +187,7 @@ fn unescaped(source: &ScanView, work: &mut ScanBudget<'_>) -> Option<ScanView> {
             }
         }
     }
-    found.then(|| view.finish(&Some(Arc::clone(&source.map)), true))
+    found.then(|| view.finish(Some(&source.map), true))
 }
 
 /// Decodes one escape. Returns the byte and the length of the escape.
@@ -251,7 +249,7 @@ fn joined(source: &ScanView, work: &mut ScanBudget<'_>) -> Option<ScanView> {
             }
         }
     }
-    found.then(|| view.finish(&Some(Arc::clone(&source.map)), true))
+    found.then(|| view.finish(Some(&source.map), true))
 }
 
 /// Returns the length of the text between a closing quote and the next opening one if it only joins
@@ -355,7 +353,7 @@ fn decoded(bytes: &[u8], base: &Arc<PositionMap>, work: &mut ScanBudget<'_>) -> 
         at += run.max(1);
     }
     // Positions within a run map to its start, which is precise enough.
-    (!view.bytes.is_empty()).then(|| view.finish(&Some(Arc::clone(base)), true))
+    (!view.bytes.is_empty()).then(|| view.finish(Some(base), true))
 }
 
 fn hex(text: &[u8]) -> Option<Vec<u8>> {
@@ -404,5 +402,5 @@ fn reversed(source: &ScanView, prefixes: &[&str], work: &mut ScanBudget<'_>) -> 
     let mut back = bytes.to_vec();
     back.reverse();
     let entries = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
-    Some(ViewBuilder { bytes: back, entries }.finish(&Some(Arc::clone(&source.map)), true))
+    Some(ViewBuilder { bytes: back, entries }.finish(Some(&source.map), true))
 }
