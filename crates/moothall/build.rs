@@ -18,8 +18,8 @@ const AGENT: &str = "guest/moothall-guest";
 const BUILT: &str = "guest/x86_64-unknown-linux-gnu/guest/moothall-guest";
 
 /// Changes whenever a different agent is built, or its sources changed without effect. Created here
-/// if missing, because cargo reruns a
-/// build script on every build while a `rerun-if-changed` file does not exist.
+/// if missing, because cargo reruns a build script on every build while a `rerun-if-changed` file
+/// does not exist.
 const STAMP: &str = "guest/built";
 
 /// Sources of the agent, relative to this crate.

@@ -24,6 +24,11 @@ says "Sell the idle plant" "$out"
 run 0 verify fork.jsonl --parent parent.jsonl
 says "its results are those of the parent" "$out"
 says "changed   m2 edited by Ada" "$out"
+# The run had no panel; the fork has one.
+run 0 fork "$id" --from moves --verdict panel --set rounds=1
+run 0 runs --json
+run 0 show "$(field run_id | head -n 1)"
+says "verdict: off → panel" "$out"
 run 0 fork "$id" --from moves --brief "Only moves without new debt."
 run 0 runs
 says "(fork of " "$out"

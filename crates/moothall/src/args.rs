@@ -48,7 +48,7 @@ pub(crate) use self::cluster::{
 };
 pub(crate) use self::committee::CommitteeCommand;
 pub(crate) use self::connect::{ConnectArgs, ConnectClient, HookArgs};
-pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel};
+pub(crate) use self::consult::{ConsultArgs, ConsultOutputFlags, MemberModel, VerdictFlags};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::diff::DiffArgs;
 pub(crate) use self::drafts::{

@@ -1311,13 +1311,30 @@ from: "moves" | "debates",
  */
 model?: string, 
 /**
- * Changed settings: the model of `analyst`, `critic` or `decision-maker`, or `rounds`.
+ * Changed settings: the model of a role (`analyst`, `critic`, `decision-maker`, `panel`) or
+ * member, or `rounds`.
  */
 set?: { [key in string]: string }, 
 /**
  * Name of another committee from `GET /api/committees`.
  */
 committee?: string, 
+/**
+ * How moves are judged (default: as before).
+ */
+verdict?: VerdictMode, 
+/**
+ * Models of the blind panel, dealt to its members in turn.
+ */
+panel?: Array<string>, 
+/**
+ * How many of the best moves are debated again, stage by stage; requires a panel.
+ */
+again?: Array<number>, 
+/**
+ * How often debates and panel happen for the same moves (1 to 5); requires a panel.
+ */
+repeat?: number, 
 /**
  * Another goal of the moves; only from the moves.
  */

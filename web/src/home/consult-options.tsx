@@ -3,6 +3,7 @@ import type { Problem } from "../api/client";
 import type { ConsultSource, StartConsultRequest, VerdictMode } from "../gen/api";
 import { Field, FieldProblem } from "../ui/field";
 import { FilePicker } from "../ui/file-picker";
+import { VerdictModes } from "../ui/verdict-modes";
 import { type FormField, problemText } from "./field-problem";
 import { DOCUMENT_TYPES, requestFiles } from "./request-files";
 
@@ -192,9 +193,7 @@ export function ConsultOptionsPanel({
               onChange={(event) => onChange({ verdict: event.target.value as ConsultOptions["verdict"] })}
             >
               <option value="">as the committee says</option>
-              <option value="full">blind panel, best moves debated again</option>
-              <option value="panel">blind panel, each move debated once</option>
-              <option value="off">scores of the defenders</option>
+              <VerdictModes />
             </select>
           </Field>
           <Field label="News" problem={problem("news")}>

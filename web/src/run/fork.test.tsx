@@ -37,14 +37,14 @@ function show(): void {
 }
 
 describe("a fork", () => {
-  it("starts from the debates with another critic, and its page opens", async () => {
+  it("starts from the debates with another critic and another verdict, and its page opens", async () => {
     answer = () => Response.json({ run_id: "new" }, { status: 201 });
     show();
     await userEvent.type(screen.getByLabelText("Model of the critic"), "openai/gpt-5-mini");
+    await userEvent.selectOptions(screen.getByLabelText("Verdict"), "blind panel, each move debated once");
     await userEvent.click(screen.getByRole("button", { name: "Start fork" }));
-    expect(sent).toEqual([
-      { path: `/api/runs/${view.about.run_id}/fork`, body: { from: "debates", set: { critic: "openai/gpt-5-mini" } } },
-    ]);
+    const body = { from: "debates", set: { critic: "openai/gpt-5-mini" }, verdict: "panel" };
+    expect(sent).toEqual([{ path: `/api/runs/${view.about.run_id}/fork`, body }]);
     expect(screen.getByRole("status").textContent).toBe("/runs/new");
   });
 

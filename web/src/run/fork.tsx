@@ -1,12 +1,14 @@
-import { type FormEvent, useId, useState } from "react";
+import { type FormEvent, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import { asProblem, type Problem, post } from "../api/client";
 import { useMay } from "../api/session";
-import type { ForkRunRequest, StartRunResponse } from "../gen/api";
+import type { ForkRunRequest, StartRunResponse, VerdictMode } from "../gen/api";
 import type { ForkChange, RunView } from "../gen/run";
 import { plain, shortId } from "../model/format";
 import { Sheet } from "../ui/dialog";
+import { Field } from "../ui/field";
 import { Button, Note, Segmented } from "../ui/parts";
+import { VerdictModes } from "../ui/verdict-modes";
 
 type From = ForkRunRequest["from"];
 
@@ -39,10 +41,10 @@ export function ForkAction({ view }: { view: RunView }) {
 
 export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => void }) {
   const navigate = useNavigate();
-  const id = useId();
   const hasMoves = view.consult?.layers[2]?.state === "done";
   const [from, setFrom] = useState<From>(hasMoves ? "debates" : "moves");
   const [critic, setCritic] = useState("");
+  const [verdict, setVerdict] = useState<"" | VerdictMode>("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const start = async (event: FormEvent) => {
@@ -51,7 +53,7 @@ export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => 
     setBusy(true);
     setProblem(undefined);
     const model = critic.trim();
-    const body: ForkRunRequest = { from, ...(model && { set: { critic: model } }) };
+    const body: ForkRunRequest = { from, ...(model && { set: { critic: model } }), ...(verdict && { verdict }) };
     try {
       // A request sent twice, by a lost response, starts one run.
       const headers = { "idempotency-key": crypto.randomUUID() };
@@ -71,10 +73,8 @@ export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => 
         <Segmented label="Start again from" options={hasMoves ? FROM : FROM.slice(1)} value={from} onChange={setFrom} />
       </div>
       <p className="muted">{ABOUT[from]}</p>
-      <label className="field" htmlFor={`${id}-critic`}>
-        <span className="lab">Model of the critic</span>
+      <Field label="Model of the critic">
         <input
-          id={`${id}-critic`}
           value={critic}
           placeholder="as before"
           autoComplete="off"
@@ -82,7 +82,13 @@ export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => 
           maxLength={120}
           onChange={(event) => setCritic(event.target.value)}
         />
-      </label>
+      </Field>
+      <Field label="Verdict">
+        <select value={verdict} onChange={(event) => setVerdict(event.target.value as "" | VerdictMode)}>
+          <option value="">as before</option>
+          <VerdictModes />
+        </select>
+      </Field>
       {problem && (
         <Note tone="bad" alert>
           <b>{plain(problem.message)}</b> {problem.hint && plain(problem.hint)}

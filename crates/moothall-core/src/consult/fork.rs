@@ -335,6 +335,7 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
         ("critic", model(old.critic()), model(new.critic())),
         ("decision-maker", model(old.decision_maker()), model(new.decision_maker())),
         ("rounds", rounds(before), rounds(after)),
+        ("verdict", verdict(&before.committee), verdict(&after.committee)),
         ("brief", brief(before), brief(after)),
     ];
     changes.retain(|(_, before, after)| before != after);
@@ -342,7 +343,11 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
     if changes.is_empty() && members(before) != members(after) {
         changes.push(("models", members(before), members(after)));
     }
-    if without_settings(&before.committee) != without_settings(&after.committee) {
+    // A panel that is added or removed is a change of the verdict.
+    let has_panel = |input: &ConsultInput| !input.committee.panel.is_empty();
+    let are_panels_compared = has_panel(before) && has_panel(after);
+    let rest = |input: &ConsultInput| without_settings(&input.committee, are_panels_compared);
+    if rest(before) != rest(after) {
         let (before, after) = (&before.committee.name, &after.committee.name);
         let after = if before == after { format!("{after} (changed)") } else { after.clone() };
         changes.push(("committee", before.clone(), after));
@@ -355,11 +360,29 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
     changes.into_iter().map(named).collect()
 }
 
-/// A committee without the settings that are compared separately: rounds and models.
-fn without_settings(committee: &Committee) -> Committee {
-    let mut rest =
-        Committee { rounds: 0, inference: InferenceAgents::default(), ..committee.clone() };
+/// How the verdict is reached, in the words of the flags.
+fn verdict(committee: &Committee) -> String {
+    let mut words = committee.verdict_mode().as_str().to_owned();
+    if let Some(plan) = &committee.verdict {
+        if !plan.again.is_empty() {
+            let again: Vec<String> = plan.again.iter().map(u32::to_string).collect();
+            words.push_str(&format!(", again {}", again.join(",")));
+        }
+        if plan.repeat > 1 {
+            words.push_str(&format!(", repeat {}", plan.repeat));
+        }
+    }
+    words
+}
+
+/// A committee without the settings that are compared separately: rounds, verdict and models.
+fn without_settings(committee: &Committee, has_panel: bool) -> Committee {
+    let inference = InferenceAgents::default();
+    let mut rest = Committee { rounds: 0, verdict: None, inference, ..committee.clone() };
     let Committee { analysts, critic, decision_makers, panel, .. } = &mut rest;
+    if !has_panel {
+        panel.clear();
+    }
     for member in analysts.iter_mut().chain([critic]).chain(decision_makers).chain(panel) {
         member.model = None;
     }

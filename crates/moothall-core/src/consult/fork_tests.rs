@@ -1,6 +1,8 @@
 use super::*;
 use crate::consult::support::{Ran, claiming, drive, input, moves, small_input, well};
-use crate::consult::{ConsultOptions, Proposal, ReviewAction, RoleModels, estimate};
+use crate::consult::{
+    ConsultOptions, Proposal, ReviewAction, RoleModels, VerdictMode, VerdictRequest, estimate,
+};
 use crate::report::{DeriveFault, derive};
 use crate::{RunEvent, RunEventBody};
 
@@ -270,4 +272,20 @@ fn changed_settings_are_listed() {
     assert_eq!(listed, ["critic: openai/gpt-5-mini → openai/gpt-5", "rounds: 10 → 3"]);
     after.committee.critic.name = "Another critic".to_owned();
     assert_eq!(fork_changes(&input(), &after)[2].after, "board (changed)");
+}
+
+#[test]
+fn a_panel_that_is_added_is_a_change_of_the_verdict_alone() {
+    let mut before = input();
+    let off = VerdictRequest { mode: Some(VerdictMode::Off), ..VerdictRequest::default() };
+    before.committee.request_verdict(&off).unwrap();
+    let mut after = before.clone();
+    let asked = VerdictRequest { repeat: Some(2), ..VerdictRequest::default() };
+    after.committee.request_verdict(&asked).unwrap();
+    let change = ForkChange {
+        setting: "verdict".to_owned(),
+        before: "off".to_owned(),
+        after: "full, again 8,4,4, repeat 2".to_owned(),
+    };
+    assert_eq!(fork_changes(&before, &after), [change]);
 }

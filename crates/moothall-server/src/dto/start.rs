@@ -201,13 +201,28 @@ pub struct ForkRunRequest {
     /// Model for every role that is executed again.
     #[serde(default)]
     pub model: Option<String>,
-    /// Changed settings: the model of `analyst`, `critic` or `decision-maker`, or `rounds`.
+    /// Changed settings: the model of a role (`analyst`, `critic`, `decision-maker`, `panel`) or
+    /// member, or `rounds`.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<BTreeMap<String, String>>"))]
     pub set: BTreeMap<String, String>,
     /// Name of another committee from `GET /api/committees`.
     #[serde(default)]
     pub committee: Option<String>,
+    /// How moves are judged (default: as before).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictMode>,
+    /// Models of the blind panel, dealt to its members in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>"))]
+    pub panel: Vec<String>,
+    /// How many of the best moves are debated again, stage by stage; requires a panel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<u32>>"))]
+    pub again: Vec<u32>,
+    /// How often debates and panel happen for the same moves (1 to 5); requires a panel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// Another goal of the moves; only from the moves.
     #[serde(default)]
     pub brief: Option<String>,

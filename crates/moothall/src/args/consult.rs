@@ -13,6 +13,7 @@ use moothall_core::{IsolationChoice, MicroUsd, NewsChoice};
 use super::serve::parse_pace;
 use super::sources::{SourceArg, parse_news};
 use super::{EvidenceFlags, OutputFileFlags, RecordingFlags, RunnerArg};
+use crate::judge_files::JudgeFileSource;
 use crate::launch::PARALLEL_MOVES;
 
 const CONSULT_EXAMPLES: &str = "\
@@ -148,7 +149,8 @@ pub(crate) struct ConsultArgs {
 /// How a consultation reaches its verdict.
 #[derive(Debug, Args)]
 pub(crate) struct VerdictFlags {
-    /// Choose how moves are judged [default: full; with fewer than 6 moves, panel]
+    /// Choose how moves are judged [default: full; with fewer than 6 moves, panel; for a fork, as
+    /// before]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) verdict: Option<VerdictArg>,
     /// Let this model score as a member of the blind panel; several models are dealt to the members
@@ -177,6 +179,13 @@ impl VerdictFlags {
             panel_models: self.panel.clone(),
             repeat: self.repeat,
             moves: None,
+        }
+    }
+
+    pub(crate) fn judge_file(&self) -> JudgeFileSource {
+        match &self.judges {
+            Some(path) => JudgeFileSource::File(path.clone()),
+            None => JudgeFileSource::ConfigFolder,
         }
     }
 }

@@ -7,7 +7,9 @@ use moothall_core::MicroUsd;
 use moothall_core::consult::ForkPoint;
 use moothall_core::model::ModelList;
 
-use super::{ConsultOutputFlags, MemberModel, MoveEditArg, RecordingFlags, RunnerArg};
+use super::{
+    ConsultOutputFlags, MemberModel, MoveEditArg, RecordingFlags, RunnerArg, VerdictFlags,
+};
 
 const FORK_EXAMPLES: &str = "\
 A fork is a new run. It reuses the results of an earlier consultation up to a point without paying
@@ -23,6 +25,7 @@ the earlier run, if that run is stored on this machine.
 Examples:
   moothall fork 019a85c0-2f6e --from debates --set critic=openai/gpt-5-mini
   moothall fork 019a85c0-2f6e --from debates --set rounds=4 --edit-move m3=m3.toml
+  moothall fork 019a85c0-2f6e --from debates --verdict full --panel openai/gpt-5-mini
   moothall fork 019a85c0-2f6e --from moves --brief \"Only moves without new debt.\"
   moothall diff 019a85c0-2f6e 01a1df13-fab7";
 
@@ -46,6 +49,8 @@ pub(crate) struct ForkArgs {
     /// Use another committee: `board`, or a file (see: moothall committee)
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) committee: Option<String>,
+    #[command(flatten)]
+    pub(crate) verdict: VerdictFlags,
     /// Use another brief, as text or a file; requires `--from moves`
     #[arg(long, value_name = "TEXT|FILE")]
     pub(crate) brief: Option<String>,

@@ -115,10 +115,7 @@ impl ConsultRequest {
                 trace_parent: None,
             },
             files: RunFiles::default(),
-            judge_file: match &args.verdict.judges {
-                Some(path) => JudgeFileSource::File(path.clone()),
-                None => JudgeFileSource::ConfigFolder,
-            },
+            judge_file: args.verdict.judge_file(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use moothall_core::consult::{
     Committee, ConsultInput, EvidenceSource, ForkFault, ForkPoint, ForkRequest, ReviewAction,
-    ReviewChange, RoleModels, fork,
+    ReviewChange, RoleModels, VerdictConflict, VerdictRequest, fork,
 };
 use moothall_core::debate::CallSettings;
 use moothall_core::evidence::Evidence;
@@ -15,15 +15,20 @@ use moothall_engine::RunRecord;
 use moothall_server::dto::ForkRunRequest;
 use moothall_store::{JournalEntry, RunRow, now_ms};
 
-use super::consult_request::{calls_of, member_refusal, refusal as input_refusal, spend_limit};
+use super::consult_request::{
+    calls_of, debated_moves, member_refusal, refusal as input_refusal, spend_limit, verdict_refusal,
+};
 use super::estimate::CostEstimate;
-use super::http_request::{find_committee, parse_budget, parse_model_list};
+use super::http_request::{
+    field_refusal, find_committee, parse_budget, parse_model_list, verdict_of,
+};
 use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
 use crate::args::{ForkArgs, ForkSetting, MemberModel};
 use crate::commands::committee;
 use crate::config::LoadedConfig;
 use crate::context::CommandContext;
 use crate::error::CliError;
+use crate::judge_files::JudgeFileSource;
 use crate::{display, files, run_store, user_input};
 
 /// A fork requested by a command or over HTTP. Files have been read.
@@ -32,7 +37,8 @@ pub(crate) struct ConsultForkRequest {
     from: ForkPoint,
     model: Option<ModelList>,
     set: Vec<ForkSetting>,
-    committee: Option<Committee>,
+    committee: Committee,
+    judge_file: JudgeFileSource,
     brief: Option<String>,
     edits: Vec<ReviewChange>,
     settings: RunSettings,
@@ -71,15 +77,15 @@ impl ConsultForkRequest {
             edits.push(ReviewChange { by, at_ms: now_ms(), what });
         }
         let inherited = inherited_settings(spec, args.model.as_ref().map(ModelList::first));
+        let chosen = args.committee.as_deref().map(|name| committee::find(Some(name)));
+        let verdict = args.verdict.request();
+        let committee = committee_of(spec, chosen.transpose()?, args.model.as_ref(), verdict);
         Ok(Self {
             from: args.from.into(),
             model: args.model.clone(),
             set: args.set.clone(),
-            committee: args
-                .committee
-                .as_deref()
-                .map(|name| committee::find(Some(name)))
-                .transpose()?,
+            committee: committee.map_err(verdict_refusal)?,
+            judge_file: args.verdict.judge_file(),
             brief: args.brief.as_deref().map(user_input::brief).transpose()?,
             edits,
             settings: RunSettings {
@@ -122,13 +128,17 @@ impl ConsultForkRequest {
         let model = request.model.as_deref().filter(|name| !name.is_empty());
         let model = model.map(parse_model_list).transpose()?;
         let inherited = inherited_settings(spec, model.as_ref().map(ModelList::first));
-        let committee = request.committee.as_deref().filter(|name| !name.is_empty());
+        let chosen = request.committee.as_deref().filter(|name| !name.is_empty());
+        let chosen = chosen.map(|name| find_committee(Some(name), defaults)).transpose()?;
+        let verdict = verdict_of(request.verdict, &request.panel, &request.again, request.repeat)?;
+        let committee = committee_of(spec, chosen, model.as_ref(), verdict);
         let brief = request.brief.map(|brief| brief.replace("\r\n", "\n").trim().to_owned());
         Ok(Self {
             from: request.from,
             model,
             set: set.collect::<Result<_, _>>()?,
-            committee: committee.map(|name| find_committee(Some(name), defaults)).transpose()?,
+            committee: committee.map_err(field_refusal)?,
+            judge_file: JudgeFileSource::ConfigFolder,
             brief: brief.filter(|brief| !brief.is_empty()),
             edits: edits.collect(),
             settings: RunSettings {
@@ -155,11 +165,8 @@ impl ConsultForkRequest {
         parent: &RunRecord,
     ) -> Result<ForkPlan, CliError> {
         let before = &consultation(&parent.row)?.input;
-        let Self { from, model, set, committee, brief, edits, mut settings } = self;
-        let mut input = before.clone();
-        if let Some(committee) = committee {
-            input.committee = committee;
-        }
+        let Self { from, model, set, committee, judge_file, brief, edits, mut settings } = self;
+        let mut input = ConsultInput { committee, ..before.clone() };
         if brief.is_some() {
             input.terms.brief = brief;
         }
@@ -174,6 +181,7 @@ impl ConsultForkRequest {
                 .map_err(member_refusal)?;
         }
         apply(context, &mut input, set)?;
+        apply_judge_file(context, &judge_file, before, &mut input)?;
         let possible = calls_of(context, &input.models_from(Some(from)));
         let documents = match from {
             ForkPoint::Moves => calls_of(context, &input.analyst_models()).document_tokens,
@@ -215,10 +223,62 @@ fn apply(
                 model.iter().try_for_each(|one| context.refuse_unknown_model(one))?;
                 models.push((member, model));
             }
-            ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
+            ForkSetting::Rounds(rounds) => {
+                input.committee.rounds = rounds;
+                if let Some(plan) = &mut input.committee.verdict {
+                    plan.rounds_again = plan.rounds_again.min(rounds);
+                }
+            }
         }
     }
     input.models.assign(&mut input.committee, &models).map_err(member_refusal)
+}
+
+/// The committee of a fork: the chosen one or that of the parent, with the requested verdict. A
+/// committee that says nothing about the verdict takes that of the parent.
+fn committee_of(
+    parent: &ConsultSpec,
+    chosen: Option<Committee>,
+    model: Option<&ModelList>,
+    verdict: VerdictRequest,
+) -> Result<Committee, VerdictConflict> {
+    let before = &parent.input;
+    let says_verdict = |one: &Committee| one.verdict.is_some() || !one.panel.is_empty();
+    let is_new = chosen.as_ref().is_some_and(says_verdict) || verdict != VerdictRequest::default();
+    let mut committee = chosen.unwrap_or_else(|| before.committee.clone());
+    if !says_verdict(&committee) {
+        committee.verdict.clone_from(&before.committee.verdict);
+        committee.panel.clone_from(&before.committee.panel);
+    }
+    if model.is_some() {
+        // Members without a model of their own use the new one.
+        committee.panel.iter_mut().for_each(|member| member.model = None);
+    }
+    if is_new {
+        let moves = debated_moves(&committee, before.moves, before.terms.moves.len());
+        committee.request_verdict(&VerdictRequest { moves: Some(moves), ..verdict })?;
+    }
+    Ok(committee)
+}
+
+/// Measured errors are those of the panel's models, so another panel needs others.
+fn apply_judge_file(
+    context: &CommandContext,
+    judge_file: &JudgeFileSource,
+    before: &ConsultInput,
+    input: &mut ConsultInput,
+) -> Result<(), CliError> {
+    let is_same_panel = input.panel_model_names() == before.panel_model_names();
+    let measured =
+        |input: &ConsultInput| input.committee.verdict.as_ref().and_then(|plan| plan.allowances);
+    let is_default = *judge_file == JudgeFileSource::ConfigFolder;
+    if is_default && is_same_panel && measured(input) == measured(before) {
+        return Ok(());
+    }
+    if let Some(plan) = &mut input.committee.verdict {
+        plan.allowances = None;
+    }
+    judge_file.apply(&context.loaded, input)
 }
 
 /// The roles of the stages that a fork executes again.

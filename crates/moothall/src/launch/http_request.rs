@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use moothall_core::ErrorCode;
 use moothall_core::consult::{
-    Committee, ConsultOptions, EvidenceSource, GatherRequest, MAX_REPEAT, VerdictRequest, board,
+    Committee, ConsultOptions, EvidenceSource, GatherRequest, MAX_REPEAT, VerdictConflict,
+    VerdictMode, VerdictRequest, board,
 };
 use moothall_core::model::{ModelChoice, ModelList, ModelName, OutputSchema};
 use moothall_core::program::{
@@ -76,12 +77,9 @@ impl ConsultRequest {
         let moves = check_range("moves", request.moves, 40)?;
         let verdict = VerdictRequest {
             moves: Some(debated_moves(&committee, moves, added.len())),
-            ..verdict_of(&request)?
+            ..verdict_of(request.verdict, &request.panel, &request.again, request.repeat)?
         };
-        committee.request_verdict(&verdict).map_err(|conflict| {
-            let refused = verdict_refusal(conflict).with_code(ErrorCode::BadCommittee);
-            refused.with_hint("set `verdict` to `full`, or omit `again` and `panel`")
-        })?;
+        committee.request_verdict(&verdict).map_err(field_refusal)?;
         let parallel = check_range("parallel_moves", request.parallel_moves, 40)?;
         Ok(Self {
             gather: GatherRequest {
@@ -133,8 +131,18 @@ impl ConsultRequest {
     }
 }
 
-/// What a request wants for its verdict.
-fn verdict_of(request: &StartConsultRequest) -> Result<VerdictRequest, CliError> {
+pub(crate) fn field_refusal(conflict: VerdictConflict) -> CliError {
+    let refused = verdict_refusal(conflict).with_code(ErrorCode::BadCommittee);
+    refused.with_hint("set `verdict` to `full`, or omit `again` and `panel`")
+}
+
+/// What the fields of a request want for its verdict.
+pub(crate) fn verdict_of(
+    mode: Option<VerdictMode>,
+    panel: &[String],
+    again: &[u32],
+    repeat: Option<u32>,
+) -> Result<VerdictRequest, CliError> {
     let model = |name: &String| {
         name.parse::<ModelName>().map_err(|error| {
             CliError::usage(format!("invalid model in `panel`: {error}"))
@@ -142,10 +150,10 @@ fn verdict_of(request: &StartConsultRequest) -> Result<VerdictRequest, CliError>
                 .with_code(ErrorCode::BadModel)
         })
     };
-    let panel_models = request.panel.iter().map(model).collect::<Result<_, _>>()?;
-    let again = (!request.again.is_empty()).then(|| request.again.clone());
-    let repeat = check_range("repeat", request.repeat, MAX_REPEAT)?;
-    Ok(VerdictRequest { mode: request.verdict, again, panel_models, repeat, moves: None })
+    let panel_models = panel.iter().map(model).collect::<Result<_, _>>()?;
+    let again = (!again.is_empty()).then(|| again.to_vec());
+    let repeat = check_range("repeat", repeat, MAX_REPEAT)?;
+    Ok(VerdictRequest { mode, again, panel_models, repeat, moves: None })
 }
 
 /// The ticker, the name and the source of evidence.

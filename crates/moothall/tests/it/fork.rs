@@ -132,6 +132,61 @@ fn a_fork_from_the_moves_proposes_and_debates_again() {
     assert!(!replied.iter().any(|id| id.starts_with('F')), "{replied:?}");
 }
 
+/// Runs a consultation of one move and one round with a panel.
+fn judged(world: &World, more: &[&str]) -> String {
+    let small = ["consult", "HLXI", "--model", "demo", "--moves", "1", "--rounds", "1", "--json"];
+    let ran = world.run(&[&small[..], &["--verdict", "panel"], more].concat());
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    ran.json()["run_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_fork_gives_a_run_without_a_panel_a_verdict_of_one() {
+    let world = World::new();
+    let run = parent(&world, &[]);
+    // Analysts write moves for a panel within limits, so they must write them again.
+    let refused = fork(&world, &run, &["--from", "debates", "--verdict", "panel"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("hint: use `--from moves`"), "{refused}");
+    let panel = ["--from", "moves", "--verdict", "panel", "--receipt", "fork.jsonl"];
+    let ran = fork(&world, &run, &panel);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+    let report = ran.json();
+    assert!(report["panel_verdict"].is_object(), "{report}");
+    let shown = world.run(&["show", report["run_id"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("verdict: off → panel"), "{shown}");
+    let verified = world.run(&["verify", "fork.jsonl"]);
+    assert!(matches!(verified.code, Some(0 | 3)), "{verified}");
+}
+
+/// Regression: the fork had no panel, without saying so.
+#[test]
+fn a_fork_with_another_committee_is_judged_like_its_parent() {
+    let world = World::new();
+    let verdict = |run: &str| {
+        let board = ["--from", "debates", "--committee", "board", "--set", "rounds=1"];
+        let ran = fork(&world, run, &board);
+        assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+        ran.json()["panel_verdict"].clone()
+    };
+    assert!(verdict(&judged(&world, &[])).is_object());
+    assert!(verdict(&parent(&world, &[])).is_null());
+}
+
+#[test]
+fn the_model_of_a_fork_replaces_the_models_of_the_panel_unless_it_names_others() {
+    let world = World::new();
+    let run = judged(&world, &["--panel", "demo/a"]);
+    let judges = |more: &[&str]| {
+        let ran = fork(&world, &run, &[&["--from", "debates"], more].concat());
+        assert!(matches!(ran.code, Some(0 | 3)), "{ran}");
+        ran.json()["panel_verdict"]["panel"]["members"][0]["model"].clone()
+    };
+    assert_eq!(judges(&[]), "demo/a");
+    assert_eq!(judges(&["--model", "demo/b"]), "demo/b");
+    assert_eq!(judges(&["--model", "demo/b", "--panel", "demo/c"]), "demo/c");
+}
+
 #[test]
 fn an_edited_move_is_debated_and_recorded_in_the_receipt() {
     let world = World::new();
@@ -167,6 +222,10 @@ fn a_fork_that_cannot_reuse_its_parent_is_refused_with_a_hint() {
     refused(&run, &unknown, "no move `m9`", "hint: available moves: m1, m2");
     let early = ["--from", "moves", "--edit-move", "m1=move.toml", "--by", "Ada"];
     refused(&run, &early, "proposes all moves again", "hint: use `--from debates`");
+    let unheard = ["--from", "debates", "--verdict", "off", "--panel", "demo/a"];
+    refused(&run, &unheard, "a run without a panel", "hint: use `--verdict full`");
+    let unmeasured = ["--from", "debates", "--judges", "judges.toml"];
+    refused(&run, &unmeasured, "a run without a panel has no judges", "hint: use `--verdict full`");
     let program = program.as_str();
     refused(program, &["--from", "moves"], "it is not a consultation", "hint: start a new run");
     let stopped = world.run(&[
@@ -243,6 +302,7 @@ fn a_fork_starts_over_http_and_names_its_parent() {
         for (wanted, hint) in [
             (json!({"from": "debates", "brief": "Grow."}), "use `--from moves`"),
             (json!({"from": "debates", "set": {"colour": "blue"}}), "expected KEY=VALUE"),
+            (json!({"from": "debates", "verdict": "off", "repeat": 2}), "set `verdict` to `full`"),
         ] {
             let refused = server.post(&path, &wanted).await;
             assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);

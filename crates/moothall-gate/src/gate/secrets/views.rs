@@ -41,7 +41,7 @@ impl ScanView {
 struct PositionMap {
     entries: Vec<(usize, usize)>,
     /// The map of the text that the view was made from, unless that is the original.
-    base: Option<Arc<PositionMap>>,
+    base: Option<Arc<Self>>,
 }
 
 impl PositionMap {
