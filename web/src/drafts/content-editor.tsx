@@ -47,7 +47,7 @@ export function ContentEditor({
       <div className="contentedit">
         <Note>
           {data.seal === draft.seal
-            ? "This file has hidden characters or is too large for a text field."
+            ? "This file has hidden characters, lines that end in different ways, or is too large for a text field."
             : "The draft changed while you were reading."}{" "}
           <code>moothall review hunks {draft.draft_id}</code> opens it in your editor.
         </Note>
@@ -55,7 +55,13 @@ export function ContentEditor({
       </div>
     );
   const proposed = data.content;
-  const shown = text ?? proposed;
+  // A text field has "\n" alone; the server offers no text with both kinds of line ends.
+  const lineEnd = proposed.includes("\r\n") ? "\r\n" : "\n";
+  const shown = (text ?? proposed).replaceAll("\r\n", "\n");
+  const changed = (value: string) => {
+    const own = value.replaceAll("\n", lineEnd);
+    onChange(own === proposed ? undefined : own);
+  };
   const scrolled = (event: UIEvent<HTMLTextAreaElement>) => {
     if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop;
   };
@@ -78,7 +84,7 @@ export function ContentEditor({
           spellCheck={false}
           value={shown}
           onScroll={scrolled}
-          onChange={(event) => onChange(event.target.value === proposed ? undefined : event.target.value)}
+          onChange={(event) => changed(event.target.value)}
         />
       </div>
       <div className="sayrow">

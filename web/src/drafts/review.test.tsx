@@ -154,6 +154,19 @@ describe("a review by hunk", () => {
     expect(sent[0]?.body).toMatchObject({ files: [{ draft_id: "drf_1", content: "one\nmine" }] });
   });
 
+  it("keeps the line ends of a text that a person edits", async () => {
+    answers = [
+      { seal: "5ea1", content: "one\r\ntwo" },
+      { drafts: [{ ...draft, state: "applied" }], undecided: null },
+    ];
+    render(<Page />);
+    await userEvent.click(button("Edit Makefile"));
+    await userEvent.type(await screen.findByLabelText("Your version of Makefile"), "{Enter}mine");
+    await userEvent.click(screen.getByRole("button", { name: /Approve your version of 1 file/ }));
+    await userEvent.click(button("Approve this version"));
+    expect(sent[0]?.body).toMatchObject({ files: [{ draft_id: "drf_1", content: "one\r\ntwo\r\nmine" }] });
+  });
+
   it("refuses to edit a text that a field does not show exactly", async () => {
     answers = [{ seal: "5ea1", content: null }];
     render(<Page />);

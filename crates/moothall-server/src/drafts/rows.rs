@@ -86,6 +86,14 @@ pub(crate) fn detail(workspace: &ServedWorkspace, id: DraftId) -> Result<DraftDe
     Ok(DraftDetail { draft, files, may_be_approved_here, shows_all, hunk_count })
 }
 
+/// Whether all lines end the same way. A text field has one kind of line end, so a text with both
+/// kinds could not be restored.
+fn has_uniform_line_ends(text: &str) -> bool {
+    let pairs = text.matches("\r\n").count();
+    let [returns, ends] = ['\r', '\n'].map(|end| text.matches(end).count());
+    returns == pairs && (pairs == 0 || pairs == ends)
+}
+
 /// Returns the proposed content if a text field shows it exactly.
 pub(crate) fn content(
     workspace: &ServedWorkspace,
@@ -96,8 +104,9 @@ pub(crate) fn content(
     let file = files.into_iter().find(|file| file.draft.id == id).ok_or(DraftRefusal::Unknown)?;
     let seal = file.draft.submission.map(|one| one.seal);
     let is_plain = |text: &String| {
-        let hides = |c: char| !matches!(c, '\n' | '\t') && is_hidden(c);
-        text.len() <= MAX_EDIT_BYTES && !text.chars().any(hides)
+        let hides = |c: char| !matches!(c, '\n' | '\r' | '\t') && is_hidden(c);
+        let is_large = text.len() > MAX_EDIT_BYTES;
+        !is_large && has_uniform_line_ends(text) && !text.chars().any(hides)
     };
     let content = Some(file.after.unwrap_or_default()).filter(is_plain);
     Ok(DraftContent { seal, content })

@@ -345,8 +345,8 @@ pub struct DraftContent {
     #[schemars(with = "Option<String>")]
     #[cfg_attr(test, ts(type = "string | null"))]
     pub seal: Option<Sha256Hex>,
-    /// The content; absent if a text field cannot show it exactly, because it is large or has
-    /// hidden characters.
+    /// The content; absent if a text field cannot show it exactly, because it is large, has hidden
+    /// characters or lines that end in different ways.
     pub content: Option<String>,
 }
 

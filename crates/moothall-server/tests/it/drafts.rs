@@ -462,10 +462,20 @@ async fn edited_content_passes_the_gate_before_it_is_applied() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn content_that_a_text_field_does_not_show_exactly_is_not_offered_for_editing() {
-    let scene = Scene::new(AccessMode::Everyone).await;
-    let id = scene.waiting("all:\r\n\techo\u{200b}\n");
-    let given = scene.get(&format!("/api/drafts/{id}/content")).await;
-    assert_eq!(given["content"], Value::Null);
+    for (text, is_offered) in [
+        ("all:\n\techo\u{200b}\n", false),
+        ("all:\r\n\techo\n", false),
+        ("all:\n\techo\r\n", false),
+        ("all:\r\techo\r", false),
+        ("all:\r\r\n\techo\r\n", false),
+        ("all:\r\n\techo\r\n", true),
+        ("all:\r\n\techo", true),
+    ] {
+        let scene = Scene::new(AccessMode::Everyone).await;
+        let id = scene.waiting(text);
+        let given = scene.get(&format!("/api/drafts/{id}/content")).await;
+        assert_eq!(given["content"].as_str(), is_offered.then_some(text), "{text:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
