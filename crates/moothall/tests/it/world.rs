@@ -84,7 +84,10 @@ impl World {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_moothall"));
+        // Measurements need an optimized program; optimized tests would take long to build.
+        let program = std::env::var_os("MOOTHALL_TEST_PROGRAM");
+        let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_moothall").into());
+        let mut command = Command::new(program);
         let home = self.root().join("home");
         command
             .args(arguments)
