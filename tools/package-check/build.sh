@@ -9,7 +9,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 target=$1
 # Paths of the build machine would make the bytes depend on it.
-export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/moothall --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
+remap() {
+    export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$1=$2"
+}
+remap "$PWD" /moothall
+remap "${CARGO_HOME:-$HOME/.cargo}" /cargo
+# Build scripts write code there. Last, because it may be below the repository.
+remap "${CARGO_TARGET_DIR:-$PWD/target}" /target
 packages=(--package moothall --package moothall-pdf)
 case $target in
 *-linux-gnu) cargo zigbuild --locked --profile dist "${packages[@]}" --target "$target.2.17" ;;
