@@ -1,12 +1,13 @@
 //! Limits of memory and processes of an agent.
 //!
-//! Cgroups enforce both, but only root can create them. Without them, the kernel's limit of
-//! processes per user applies: it counts those in the agent's user namespace separately.
+//! Cgroups enforce both, but usually only root can create them. Without them, the kernel's limit of
+//! processes per user applies: it counts those in the agent's user namespace separately. Root is
+//! exempt from that limit.
 
 use std::path::Path;
 
 use fs_err as fs;
-use rustix::process::Pid;
+use rustix::process::{Pid, geteuid};
 use serde::{Deserialize, Serialize};
 
 use super::{GuardFault, GuardPart};
@@ -37,7 +38,8 @@ pub(crate) struct AgentGroup(SandboxCgroup);
 
 impl AgentGroup {
     /// Puts PID 1 of the agent's namespaces into new groups before it starts anything. `None`
-    /// without cgroups, if no limit needs them.
+    /// without cgroups, if no limit needs them: root's agents have no default limit of processes
+    /// then.
     pub(crate) fn enter(pid: Pid, limits: GuardLimits) -> Result<Option<Self>, GuardFault> {
         let fault = |problem: String| GuardFault::new(GuardPart::Limits, problem);
         let support = CgroupSupport::detect().map_err(|error| fault(error.failure().detail))?;
@@ -45,17 +47,24 @@ impl AgentGroup {
             let problem = "the memory of the agent cannot be limited without cgroups";
             return Err(fault(problem.to_owned()));
         }
-        if !support.can_enforce(CgroupController::Pids) && limits.memory_bytes.is_none() {
+        let limits_processes = support.can_enforce(CgroupController::Pids);
+        let is_requested = limits.processes != GuardLimits::default().processes;
+        if is_requested && !limits_processes && geteuid().is_root() {
+            let problem = "the processes of root's agents cannot be limited without cgroups";
+            return Err(fault(problem.to_owned()));
+        }
+        if !limits_processes && limits.memory_bytes.is_none() {
             return Ok(None);
         }
         let name = format!("{PREFIX}{}-{}", std::process::id(), pid.as_raw_nonzero());
-        let group = Self(support.group(&name));
+        let group = support.group(&name);
+        let group = Self(match limits.memory_bytes {
+            Some(_) => group,
+            None => group.without(CgroupController::Memory),
+        });
         group.remove_orphans();
-        let resources = CgroupLimits {
-            memory_bytes: limits.memory_bytes.unwrap_or(i64::MAX.unsigned_abs()),
-            pids: limits.processes,
-            cpu_quota: 0,
-        };
+        let memory_bytes = limits.memory_bytes.unwrap_or_default();
+        let resources = CgroupLimits { memory_bytes, pids: limits.processes, cpu_quota: 0 };
         group
             .0
             .create(&resources)

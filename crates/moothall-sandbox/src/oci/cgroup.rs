@@ -114,7 +114,7 @@ impl CgroupSupport {
         };
         for controller in CgroupController::ALL {
             if let Some(mount) = own.get(controller.name())
-                && fs::create_dir_all(mount.join(PARENT)).is_ok()
+                && is_usable(&mount.join(PARENT))
             {
                 let hierarchy =
                     CgroupHierarchy { mount: mount.clone(), kind: CgroupVersion::First };
@@ -125,7 +125,7 @@ impl CgroupSupport {
             let controllers = read_words(&mount.join("cgroup.controllers"));
             cgroups.hybrid = !own.is_empty() && !controllers.is_empty();
             let parent = mount.join(PARENT);
-            if own.is_empty() && fs::create_dir_all(&parent).is_ok() {
+            if own.is_empty() && is_usable(&parent) {
                 for controller in CgroupController::ALL {
                     // A controller must be enabled at the root and in the parent group. That fails
                     // if the root group has processes of its own.
@@ -183,6 +183,13 @@ impl CgroupSupport {
     }
 }
 
+/// Whether groups can be created in this one, which is created if it is missing. Another user may
+/// have created it.
+fn is_usable(parent: &Path) -> bool {
+    fs::create_dir_all(parent).is_ok()
+        && rustix::fs::access(parent, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
 /// The cgroups of one sandbox. They may not exist yet.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxCgroup {
@@ -195,6 +202,12 @@ pub(crate) struct SandboxCgroup {
 }
 
 impl SandboxCgroup {
+    /// The same groups without limits of this controller.
+    pub(crate) fn without(mut self, controller: CgroupController) -> Self {
+        self.held.remove(&controller);
+        self
+    }
+
     /// Creates the groups and sets their limits before the runtime starts. The CPU limit is set
     /// after the start: see [`SandboxCgroup::limit_cpu`].
     pub(crate) fn create(&self, resources: &CgroupLimits) -> std::io::Result<()> {

@@ -226,7 +226,9 @@ pub(crate) fn guard_error(fault: &GuardFault) -> CliError {
         GuardPart::Landlock => {
             Some("use Linux 6.2 or newer, with `landlock` in the kernel parameter `lsm`")
         }
-        GuardPart::Limits => Some("run it as root, or without `--memory`"),
+        GuardPart::Limits => {
+            Some("use a host with cgroups, as root, or omit `--memory` and `--processes`")
+        }
         GuardPart::Program => Some("pass `--read PATH` if the program needs more directories"),
         GuardPart::Network | GuardPart::Filter | GuardPart::Control => None,
     };

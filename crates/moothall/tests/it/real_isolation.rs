@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::guard;
 use crate::real_sandbox;
 use crate::world::{Ran, World};
 
@@ -62,13 +63,39 @@ fn a_machine_with_qemu_and_without_images_debates_in_a_microvm() {
     assert_eq!(fs_err::metadata(&probe).unwrap().modified().unwrap(), probed);
 }
 
-/// Runs a copy of the program in `bin/` of a directory, as a package installs it.
-fn run_installed(world: &World, prefix: &Path, arguments: &[&str]) -> Ran {
+/// Regression: the agent was not started, because the cgroup that root had created was used.
+#[test]
+fn an_agent_of_another_user_starts_after_one_of_root() {
+    let world = guard::world();
+    let args = guard::guard_args(&[], "echo two >> notes.txt");
+    let ran = world.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let prefix = world.root().join("usr");
+    let program = installed(&prefix);
+    let owner = Command::new("chown").args(["-R", "65534:65534"]).arg(world.root()).status();
+    assert!(owner.unwrap().success());
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    command.args(user).arg(program).args(&args).current_dir(world.path("")).env_clear();
+    let like = world.command(&args);
+    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = world.ran(&args, command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(world.read("ws/notes.txt"), "one\ntwo\ntwo\n");
+}
+
+/// A copy of the program in `bin/` of a directory, as a package installs it.
+fn installed(prefix: &Path) -> PathBuf {
     let program = prefix.join("bin/moothall");
     if !program.exists() {
         fs_err::create_dir_all(prefix.join("bin")).unwrap();
         fs_err::copy(env!("CARGO_BIN_EXE_moothall"), &program).unwrap();
     }
+    program
+}
+
+fn run_installed(world: &World, prefix: &Path, arguments: &[&str]) -> Ran {
+    let program = installed(prefix);
     let like = world.command(arguments);
     let mut command = Command::new(program);
     command.args(arguments).current_dir(world.path("")).env_clear();
