@@ -150,7 +150,7 @@ fn scan_beyond(
                 list.push(SecretFinding {
                     kind: pattern.kind,
                     tier: pattern.tier,
-                    line: lines.number(view.original(at)),
+                    line: lines.number(view.original(at..at + 1).start),
                     sha256,
                     fingerprint: key.fingerprint(value),
                 });
@@ -218,7 +218,7 @@ fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
 const UNSCANNED: &str = "[hidden: too large to scan for credentials]";
 
 /// Replaces the credentials in a text by `[hidden: KIND]` and returns their number. An encoded
-/// credential hides its whole line, and a text that cannot be scanned completely is hidden.
+/// credential hides all its lines, and a text that cannot be scanned completely is hidden.
 pub fn hide_secrets(text: &str) -> (String, u64) {
     let (bytes, stop) = (text.as_bytes(), AtomicBool::new(false));
     let mut work = ScanBudget::for_bytes(bytes.len(), &stop);
@@ -236,7 +236,9 @@ pub fn hide_secrets(text: &str) -> (String, u64) {
                 plain.insert(value.to_vec());
                 ranges.push((at, at + value.len(), pattern.kind));
             } else if !plain.contains(value) {
-                let (start, end) = lines.range(view.original(at), bytes.len());
+                let part = view.original(at..at + value.len());
+                let (start, _) = lines.range(part.start, bytes.len());
+                let (_, end) = lines.range(part.end.saturating_sub(1), bytes.len());
                 ranges.push((start, end, pattern.kind));
             }
         });

@@ -163,14 +163,6 @@ fn a_cancelled_credential_scan_ends_and_is_marked_incomplete() {
 fn a_credential_in_a_simple_disguise_is_found() {
     let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
     let encode = |bytes: &[u8]| base64_of(bytes);
-    let wrapped = |text: &str, width: usize| {
-        let lines: Vec<String> = text
-            .as_bytes()
-            .chunks(width)
-            .map(|line| String::from_utf8(line.to_vec()).unwrap())
-            .collect();
-        lines.join("\n")
-    };
     let codes = |format: &dyn Fn(u8) -> String| token.bytes().map(format).collect::<String>();
     let disguises = [
         ("example appended", format!("t = \"{token}example\"[:40]")),
@@ -196,6 +188,11 @@ fn a_credential_in_a_simple_disguise_is_found() {
     assert_eq!(missed, Vec::<&&str>::new());
     let small = "-----begin rsa private key-----\nMIIEpAIBAAKCAQEAu3Zr8qLmN0Pq\n";
     assert_eq!(found(small.as_bytes())[0].kind, "private-key");
+}
+
+fn wrapped(text: &str, width: usize) -> String {
+    let lines = text.as_bytes().chunks(width);
+    lines.map(|line| std::str::from_utf8(line).unwrap()).collect::<Vec<_>>().join("\n")
 }
 
 fn base64_of(bytes: &[u8]) -> String {
@@ -244,6 +241,56 @@ fn an_encoded_credential_hides_its_line() {
     let (shown, hidden) = hide_secrets(&format!("first\nkey = \"{encoded}\"\nlast"));
     assert!(hidden >= 1 && !shown.contains(&encoded), "{shown}");
     assert!(shown.starts_with("first\n[hidden: ") && shown.ends_with("]\nlast"), "{shown}");
+}
+
+/// Regression: only the first line was hidden, or a line of prose before it.
+#[test]
+fn a_credential_over_several_lines_hides_all_of_them() {
+    let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
+    let (start, end) = token.split_at(20);
+    for text in [
+        wrapped(&base64_of(token.as_bytes()), 20),
+        wrapped(&base64_of(base64_of(token.as_bytes()).as_bytes()), 30),
+        format!("key = \"{start}\" +\n  \"{end}\""),
+    ] {
+        let (shown, hidden) = hide_secrets(&format!("one, two\n\nthree:\n{text}\nthe last"));
+        assert!(hidden >= 1, "{shown}");
+        assert!(shown.starts_with("one, two\n\nthree:\n[hidden: "), "{shown}");
+        assert!(shown.ends_with("]\nthe last"), "{shown}");
+        for line in text.lines() {
+            assert!(!shown.contains(line), "{shown}");
+        }
+    }
+}
+
+/// Regression: positions in other encodings were taken for positions in the text.
+#[test]
+fn a_finding_in_wrapped_base64_or_utf_16_names_its_line() {
+    let token = format!("ghp_{}", CorpusRng(6).of(ALNUM, 36));
+    let lines = |bytes: &[u8]| found(bytes).iter().map(|one| one.line).collect::<Vec<_>>();
+    for before in [
+        "",
+        "one.\n",
+        "A long line of prose in front, of nearly a hundred bytes in UTF-16.\n\n",
+        "価格は百円です。\n",
+    ] {
+        for times in [1, 9] {
+            let before = before.repeat(times);
+            let line = before.lines().count() + 1;
+            let coded = wrapped(&base64_of(token.as_bytes()), 20);
+            assert_eq!(
+                lines(format!("{before}{coded}\nthe last\n").as_bytes()),
+                [line],
+                "{before:?}"
+            );
+            let wide = format!("\u{feff}{before}key = \"{token}\"\nlast\n");
+            let wide: Vec<u8> = wide.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            // Lines of the file as bytes: a line break is the byte 10.
+            let above =
+                wide.windows(2).take_while(|pair| *pair != b"k\0").filter(|pair| pair[0] == b'\n');
+            assert_eq!(lines(&wide), [above.count() + 1], "{before:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Alternative readings of the same bytes (decoded, unescaped, joined), so that encoding a
 //! credential does not hide it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use aho_corasick::AhoCorasick;
@@ -28,9 +29,9 @@ pub(crate) struct ScanView {
 }
 
 impl ScanView {
-    /// Maps a position in the view to the same line of the original.
-    pub(crate) fn original(&self, at: usize) -> usize {
-        self.map.original(at)
+    /// Maps a part of the view to a part of the original that begins and ends in the same lines.
+    pub(crate) fn original(&self, part: Range<usize>) -> Range<usize> {
+        self.map.original(part)
     }
 }
 
@@ -40,16 +41,40 @@ impl ScanView {
 #[derive(Debug)]
 struct PositionMap {
     entries: Vec<(usize, usize)>,
+    /// For decoded text: where the encoded text of each entry ends.
+    ends: Option<Vec<usize>>,
     /// The map of the text that the view was made from, unless that is the original.
     base: Option<Arc<Self>>,
 }
 
 impl PositionMap {
-    fn original(&self, at: usize) -> usize {
-        let before = self.entries.partition_point(|(position, _)| *position <= at);
-        let entry = before.checked_sub(1).and_then(|index| self.entries.get(index));
-        let found = entry.map_or(0, |(position, original)| original + (at - position));
-        self.base.as_ref().map_or(found, |base| base.original(found))
+    fn original(&self, part: Range<usize>) -> Range<usize> {
+        let ends = [part.start, part.end.saturating_sub(1).max(part.start)].map(|at| self.at(at));
+        // The reversed view goes backwards.
+        let found = match ends {
+            [first, last] if first.start <= last.start => first.start..last.end,
+            [first, last] => last.start..first.end,
+        };
+        self.base.as_ref().map_or(found.clone(), |base| base.original(found))
+    }
+
+    /// What one byte of the view was made from.
+    fn at(&self, at: usize) -> Range<usize> {
+        let next = self.entries.partition_point(|(position, _)| *position <= at);
+        let index = next.saturating_sub(1);
+        let Some((position, original)) = self.entries.get(index).copied() else {
+            return at..at + 1;
+        };
+        if let Some(end) = self.ends.as_ref().and_then(|ends| ends.get(index)) {
+            return original..*end;
+        }
+        let found = original + (at - position);
+        // A character can be longer in the view; the next line must not be reached.
+        let found = match self.entries.get(next) {
+            Some((_, limit)) if *limit > original => found.min(limit - 1),
+            _ => found,
+        };
+        found..found + 1
     }
 }
 
@@ -57,11 +82,16 @@ impl PositionMap {
 struct ViewBuilder {
     bytes: Vec<u8>,
     entries: Vec<(usize, usize)>,
+    ends: Option<Vec<usize>>,
 }
 
 impl ViewBuilder {
     fn with_capacity(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), entries: vec![(0, 0)] }
+        Self { entries: vec![(0, 0)], ..Self::of(Vec::with_capacity(bytes)) }
+    }
+
+    fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, entries: Vec::new(), ends: None }
     }
 
     /// Notes that the text continues at this position, where a line starts.
@@ -73,7 +103,8 @@ impl ViewBuilder {
     }
 
     fn finish(self, base: Option<&Arc<PositionMap>>, specific_only: bool) -> ScanView {
-        let map = Arc::new(PositionMap { entries: self.entries, base: base.cloned() });
+        let map =
+            Arc::new(PositionMap { entries: self.entries, ends: self.ends, base: base.cloned() });
         ScanView { bytes: self.bytes, map, specific_only }
     }
 }
@@ -82,10 +113,7 @@ impl ViewBuilder {
 pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Vec<ScanView> {
     let mut views = Vec::new();
     work.spend(2 * bytes.len());
-    let plain = utf16(bytes).unwrap_or_else(|| {
-        let plain = ViewBuilder { bytes: bytes.to_vec(), entries: vec![(0, 0)] };
-        plain.finish(None, false)
-    });
+    let plain = utf16(bytes).unwrap_or_else(|| ViewBuilder::of(bytes.to_vec()).finish(None, false));
     let mut last = plain.clone();
     views.push(plain);
     if let Some(view) = without_unseen(&last) {
@@ -100,15 +128,11 @@ pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) 
     let joined = joined(&last, work);
     work.spend(last.bytes.len());
     let mut once = Vec::new();
-    for text in [Some(&last), joined.as_ref()].into_iter().flatten() {
-        once.extend(decoded(&text.bytes, &text.map, work));
+    let unwrapped = unwrapped(&last);
+    for text in [Some(&last), joined.as_ref(), unwrapped.as_ref()].into_iter().flatten() {
+        once.extend(decoded(text, work));
     }
-    if let Some(unwrapped) = unwrapped(&last.bytes) {
-        // Positions are approximate after joining lines.
-        once.extend(decoded(&unwrapped, &last.map, work));
-    }
-    let twice: Vec<ScanView> =
-        once.iter().filter_map(|first| decoded(&first.bytes, &first.map, work)).collect();
+    let twice: Vec<ScanView> = once.iter().filter_map(|first| decoded(first, work)).collect();
     views.extend(joined);
     views.extend(once);
     views.extend(twice);
@@ -130,10 +154,17 @@ fn utf16(bytes: &[u8]) -> Option<ScanView> {
         true => u16::from_be_bytes([pair[0], pair[1]]),
         false => u16::from_le_bytes([pair[0], pair[1]]),
     });
-    let text: String =
-        char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-    let entries = (0..text.len()).step_by(64).map(|at| (at, at * 2)).collect();
-    Some(ViewBuilder { bytes: text.into_bytes(), entries }.finish(None, false))
+    let mut view = ViewBuilder::with_capacity(bytes.len() / 2);
+    let mut at = 0;
+    for unit in char::decode_utf16(units) {
+        let read = unit.unwrap_or(char::REPLACEMENT_CHARACTER);
+        view.bytes.extend_from_slice(read.encode_utf8(&mut [0; 4]).as_bytes());
+        at += 2 * read.len_utf16();
+        if read == '\n' {
+            view.start_line(at);
+        }
+    }
+    Some(view.finish(None, false))
 }
 
 /// Removes invisible characters.
@@ -308,29 +339,35 @@ fn is_digit(byte: u8) -> bool {
 }
 
 /// Joins consecutive lines of base64 or hexadecimal digits into one run and drops all other lines.
-fn unwrapped(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut view = Vec::new();
+fn unwrapped(source: &ScanView) -> Option<ScanView> {
+    let mut view = ViewBuilder::of(Vec::new());
     let mut lines = 0;
     let mut wrapped = false;
-    for line in bytes.split(|byte| *byte == b'\n') {
+    let mut next = 0;
+    for line in source.bytes.split(|byte| *byte == b'\n') {
+        let at = next;
+        next += line.len() + 1;
         let line = line.trim_ascii();
         let line = line.strip_suffix(b"==").or_else(|| line.strip_suffix(b"=")).unwrap_or(line);
         if !line.is_empty() && line.iter().all(|byte| is_digit(*byte)) {
-            view.extend_from_slice(line);
+            view.start_line(at);
+            view.bytes.extend_from_slice(line);
             lines += 1;
             wrapped |= lines > 1;
         } else if lines > 0 {
-            view.push(b'\n');
+            view.bytes.push(b'\n');
             lines = 0;
         }
     }
-    wrapped.then_some(view)
+    wrapped.then(|| view.finish(Some(&source.map), true))
 }
 
 /// Decodes every run of base64 or hexadecimal digits. A run may start anywhere in a group of four
 /// digits, and binary data may precede the text.
-fn decoded(bytes: &[u8], base: &Arc<PositionMap>, work: &mut ScanBudget<'_>) -> Option<ScanView> {
-    let mut view = ViewBuilder { bytes: Vec::new(), entries: Vec::new() };
+fn decoded(source: &ScanView, work: &mut ScanBudget<'_>) -> Option<ScanView> {
+    let bytes = &source.bytes;
+    let mut view = ViewBuilder::of(Vec::new());
+    let mut ends = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let run = bytes[at..].iter().take_while(|byte| is_digit(**byte)).count();
@@ -345,6 +382,7 @@ fn decoded(bytes: &[u8], base: &Arc<PositionMap>, work: &mut ScanBudget<'_>) -> 
                 for piece in read.split(|byte| !text(byte)).filter(|piece| piece.len() >= MIN_TEXT)
                 {
                     view.entries.push((view.bytes.len(), at));
+                    ends.push(at + run);
                     view.bytes.extend_from_slice(piece);
                     view.bytes.push(b'\n');
                 }
@@ -352,8 +390,8 @@ fn decoded(bytes: &[u8], base: &Arc<PositionMap>, work: &mut ScanBudget<'_>) -> 
         }
         at += run.max(1);
     }
-    // Positions within a run map to its start, which is precise enough.
-    (!view.bytes.is_empty()).then(|| view.finish(Some(base), true))
+    view.ends = Some(ends);
+    (!view.bytes.is_empty()).then(|| view.finish(Some(&source.map), true))
 }
 
 fn hex(text: &[u8]) -> Option<Vec<u8>> {
@@ -402,5 +440,5 @@ fn reversed(source: &ScanView, prefixes: &[&str], work: &mut ScanBudget<'_>) -> 
     let mut back = bytes.to_vec();
     back.reverse();
     let entries = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
-    Some(ViewBuilder { bytes: back, entries }.finish(Some(&source.map), true))
+    Some(ViewBuilder { entries, ..ViewBuilder::of(back) }.finish(Some(&source.map), true))
 }
