@@ -184,7 +184,7 @@ impl DraftClient {
                 draft.task == self.task
                     && draft.path == *path
                     && proposed(draft) == expected
-                    && matches!(draft.state, DraftState::Applied | DraftState::Escalated)
+                    && is_decided_or_waits(draft)
             };
             let Some(draft) = all.iter().rev().find(same) else { return Ok(None) };
             ids.push(draft.id);
@@ -207,8 +207,8 @@ impl DraftClient {
             drafts.push(self.store.status(&self.worker, *id)?);
         }
         // A reviewer can approve some files of a submission and reject the others.
-        let applied = drafts.iter().find(|draft| draft.state == DraftState::Applied);
-        let first = applied.or_else(|| drafts.first());
+        let kept = drafts.iter().find(|draft| draft.state != DraftState::Rejected);
+        let first = kept.or_else(|| drafts.first());
         let submission = first.and_then(|draft| draft.submission.as_ref());
         let comments = submission.map_or(&[][..], |one| &one.comments);
         let comment =
@@ -252,5 +252,15 @@ impl EffectPerformer for DraftPerformer {
 
     fn end_outage_waits(&self) {
         self.inner.end_outage_waits();
+    }
+}
+
+/// Whether a person decides or has decided about the draft, or it was applied. A person who rejected
+/// a change is not asked again.
+fn is_decided_or_waits(draft: &Draft) -> bool {
+    match draft.state {
+        DraftState::Applied | DraftState::Escalated => true,
+        DraftState::Rejected => draft.submission.as_ref().is_some_and(|one| one.reviewed.is_some()),
+        _ => false,
     }
 }

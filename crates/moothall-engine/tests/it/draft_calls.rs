@@ -1,7 +1,7 @@
 //! Draft calls of an agent: files with credentials are not read, and a submission made before a
 //! crash is not repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use moothall_core::drafts::{
@@ -123,6 +123,41 @@ async fn a_partly_approved_change_is_not_submitted_again_after_a_crash() {
     assert_eq!((again.state, again.drafts), (DraftState::Applied, vec![id]));
     assert_eq!(world.journal().lines().count(), records);
     assert_eq!(world.text("Makefile").unwrap(), "all: test\n");
+}
+
+/// Regression: the file that the reviewer rejected did not count as submitted.
+#[tokio::test]
+async fn a_change_of_which_one_file_was_rejected_is_not_submitted_again_after_a_crash() {
+    let world = World::new(&[("Makefile", "all:\n"), ("a.py", "a = 1\n")]);
+    let both = || {
+        let files = [("Makefile", "all: build\n"), ("a.py", "a = 2\n")];
+        let files = files.map(|(name, text)| (path(name), Some(text.to_owned())));
+        let files = BTreeMap::from(files);
+        DraftCall::Submit(EditProposal { summary: "why".to_owned(), files })
+    };
+    let said = submitted(&world, both()).await;
+    let (store, id) = (world.open(), said.drafts[0]);
+    let seal = store.status(&person(), id).unwrap().submission.unwrap().seal;
+    let none = BTreeMap::from([(id, FileAmendment::Hunks(BTreeSet::new()))]);
+    store.amend(&person(), id, seal, &none, None, "not the Makefile").unwrap();
+    let records = world.journal().lines().count();
+    let again = submitted(&world, both()).await;
+    assert_eq!((again.state, again.drafts), (DraftState::Applied, said.drafts));
+    assert_eq!(world.journal().lines().count(), records);
+    let [makefile, code] = ["Makefile", "a.py"].map(|name| world.text(name).unwrap());
+    assert_eq!((makefile.as_str(), code.as_str()), ("all:\n", "a = 2\n"));
+}
+
+#[tokio::test]
+async fn a_change_that_a_person_rejected_is_not_submitted_again_after_a_crash() {
+    let world = World::new(&[("Makefile", "all:\n")]);
+    let said = submitted(&world, change("Makefile", "all: build\n")).await;
+    let (store, id) = (world.open(), said.drafts[0]);
+    let seal = store.status(&person(), id).unwrap().submission.unwrap().seal;
+    store.review(&person(), id, seal, ReviewDecision::Reject, "keep it").unwrap();
+    let again = submitted(&world, change("Makefile", "all: build\n")).await;
+    assert_eq!((again.state, again.drafts), (DraftState::Rejected, vec![id]));
+    assert_eq!(again.comment.as_deref(), Some("keep it"));
 }
 
 #[tokio::test]
