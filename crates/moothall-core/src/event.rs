@@ -248,7 +248,7 @@ pub enum RunEventBody {
         /// The estimated number of model calls, without rewrites and retries.
         est_calls: u32,
     },
-    /// A layer started: 0 gather, 1 infer, 2 analyse, 3 debate, 4 rank.
+    /// A layer started: 0 gather, 1 infer, 2 analyze, 3 debate, 4 rank.
     LayerStart {
         /// The layer.
         layer: u8,

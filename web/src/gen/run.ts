@@ -304,7 +304,7 @@ expected_calls: number,
  */
 gathered: EvidenceSummary | null, 
 /**
- * The layers: gather, infer, analyse, debate, rank.
+ * The layers: gather, infer, analyze, debate, rank.
  */
 layers: Array<StageView>, 
 /**

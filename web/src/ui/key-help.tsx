@@ -15,7 +15,7 @@ const GROUPS: [string, [string[], string][]][] = [
     [
       [["j"], "Next move"],
       [["k"], "Previous move"],
-      [["0", "1", "2", "3", "4"], "Gather, infer, analyse, debate, rank"],
+      [["0", "1", "2", "3", "4"], "Gather, infer, analyze, debate, rank"],
       [["r"], "Results"],
       [["Esc"], "Back to the whole run"],
     ],

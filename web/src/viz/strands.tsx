@@ -33,7 +33,7 @@ interface Props {
 /** Where the five stages end, as parts of the width; the stages below have the same columns. */
 export const ZONES = [0, 0.14, 0.27, 0.42, 0.88, 1] as const;
 
-const X = { ticker: 0.03, gathered: 0.1, inferred: 0.24, analysed: 0.37, first: 0.475, last: 0.855, end: 0.945 };
+const X = { ticker: 0.03, gathered: 0.1, inferred: 0.24, analyzed: 0.37, first: 0.475, last: 0.855, end: 0.945 };
 
 function curve(x1: number, y1: number, x2: number, y2: number): string {
   const half = ((x1 + x2) / 2).toFixed(1);
@@ -84,7 +84,7 @@ export function Strands({ strands, analysts, gates, height, reached, layer, rank
         </g>
         <g stroke={ink(2)} strokeWidth="1.15" opacity={reached > 2 ? 0.45 : 1}>
           {seats.flatMap((y) =>
-            pair.map((from) => <path key={`${y}-${from}`} d={curve(x(X.inferred), from, x(X.analysed), y)} />),
+            pair.map((from) => <path key={`${y}-${from}`} d={curve(x(X.inferred), from, x(X.analyzed), y)} />),
           )}
         </g>
         <g stroke="var(--line2)">
@@ -98,7 +98,7 @@ export function Strands({ strands, analysts, gates, height, reached, layer, rank
             strand={strand}
             y={rows[i] ?? mid}
             from={seats[strand.analyst] ?? mid}
-            x={{ start: x(X.analysed), first: x(X.first), last: x(X.last), end: x(X.end) }}
+            x={{ start: x(X.analyzed), first: x(X.first), last: x(X.last), end: x(X.end) }}
             gates={gates}
             gate={gate}
             step={step}
@@ -115,7 +115,7 @@ export function Strands({ strands, analysts, gates, height, reached, layer, rank
             </g>
           ))}
           {seats.map((y) => (
-            <circle key={y} cx={x(X.analysed)} cy={y} r="3" stroke={ink(2)} />
+            <circle key={y} cx={x(X.analyzed)} cy={y} r="3" stroke={ink(2)} />
           ))}
           {!ranked &&
             [-1, 0, 1].map((k) => <circle key={k} cx={x(X.end)} cy={mid + k * 15} r="3.2" stroke="var(--line2)" />)}
@@ -142,7 +142,7 @@ function LiveDots({
   seats: number[];
   mid: number;
 }) {
-  const at = { 1: [X.gathered, pair], 2: [X.inferred, pair], 3: [X.analysed, seats] }[reached] as
+  const at = { 1: [X.gathered, pair], 2: [X.inferred, pair], 3: [X.analyzed, seats] }[reached] as
     | [number, number[]]
     | undefined;
   const [part, ys] = at ?? [X.ticker, [mid]];

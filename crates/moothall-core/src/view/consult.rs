@@ -9,7 +9,7 @@ use crate::consult::{CloseCall, DO_NOTHING_ID, EvidenceSource};
 use crate::event::{EvidenceSummary, RunEventBody};
 use crate::verdict::{StabilityReport, TierList};
 
-/// Gather, infer, analyse, debate, rank.
+/// Gather, infer, analyze, debate, rank.
 const LAYERS: u8 = 5;
 
 /// A consultation.
@@ -30,7 +30,7 @@ pub struct ConsultView {
     pub expected_calls: u32,
     /// The company and a summary of the evidence, once gathered.
     pub gathered: Option<EvidenceSummary>,
-    /// The layers: gather, infer, analyse, debate, rank.
+    /// The layers: gather, infer, analyze, debate, rank.
     pub layers: Vec<StageView>,
     /// The agents, in the order they started.
     pub agents: Vec<AgentView>,

@@ -13,7 +13,7 @@ pub(crate) fn layer(layer: u8) -> &'static str {
     match layer {
         0 => "gather",
         1 => "infer",
-        2 => "analyse",
+        2 => "analyze",
         3 => "debate",
         4 => "rank",
         _ => "unknown stage",

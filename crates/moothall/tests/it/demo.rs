@@ -148,7 +148,7 @@ fn ctrl_c_ends_a_demo_at_once_and_removes_its_files() {
     let mut person = Person::start(world.command(&["demo", "--color", "never"]));
     person.answer("Enter runs it, s skips it, q quits", "\r");
     // The consultation is under way and would take seconds.
-    person.answer("analyse", "");
+    person.answer("analyze", "");
     let process = person.child.id().to_string();
     Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
     let (shown, code) = person.leave();

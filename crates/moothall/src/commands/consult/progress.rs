@@ -13,7 +13,7 @@ use moothall_core::{
 };
 use moothall_store::StoredEvent;
 
-pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyse", "debate", "rank"];
+pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyze", "debate", "rank"];
 
 /// Index of the debate stage.
 const DEBATE: usize = 3;
