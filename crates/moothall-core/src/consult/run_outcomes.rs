@@ -9,8 +9,8 @@ use super::panel_record::PanelVerdict;
 use crate::RunId;
 use crate::evidence::{CalendarDay, Evidence};
 use crate::verdict::{
-    AnnouncementOutcome, ForecastOutcome, MemberForecast, MoveNote, ResolvedForecast,
-    is_possibly_known, resolve_announcement, resolve_question,
+    AnnouncementBasis, AnnouncementOutcome, ForecastOutcome, MemberForecast, MoveNote,
+    ResolvedForecast, is_possibly_known, resolve_announcement, resolve_question,
 };
 
 /// What happened after a run.
@@ -36,14 +36,23 @@ impl RunOutcomes {
         not_taken.chain(taken).collect()
     }
 
-    /// Notes what became of a move. The last note counts.
-    pub fn note(&mut self, move_id: &str, note: MoveNote) {
+    /// Notes what became of a move. The last note counts, so answers that follow from an earlier one
+    /// are removed.
+    pub fn note(&mut self, move_id: &str, note: MoveNote, record: Option<&ForecastRecord>) {
         self.taken.remove(move_id);
         self.not_taken.remove(move_id);
         match note {
             MoveNote::Taken(day) => self.taken.insert(move_id.to_owned(), day),
             MoveNote::NotTaken(day) => self.not_taken.insert(move_id.to_owned(), day),
         };
+        let questions = record.into_iter().flat_map(|record| &record.announcements);
+        for question in questions.filter(|question| question.move_id == move_id) {
+            self.announcements.retain(|known| {
+                let is_contradicted = matches!(note, MoveNote::Taken(_));
+                known.question != question.id
+                    || (known.basis == AnnouncementBasis::NoFiling && !is_contradicted)
+            });
+        }
     }
 
     /// Answers questions from filings that were gathered later. Returns the day of these filings, or
@@ -62,9 +71,11 @@ impl RunOutcomes {
             let note = notes.get(&question.move_id).copied();
             let found =
                 resolve_announcement(question, record.asked, sheet.as_of, note, &later.events);
-            // A person may correct a note, and its answer with it.
-            self.announcements.retain(|known| known.question != question.id);
-            self.announcements.extend(found);
+            // Without an answer, an earlier one stays: the list of filings has only the newest.
+            if let Some(found) = found {
+                self.announcements.retain(|known| known.question != question.id);
+                self.announcements.push(found);
+            }
         }
         Some(sheet.as_of)
     }
@@ -77,6 +88,8 @@ pub struct ScoredRun<'a, F> {
     pub run_id: &'a RunId,
     /// Its verdict.
     pub verdict: &'a PanelVerdict,
+    /// The day of the run.
+    pub run_on: CalendarDay,
     /// What happened.
     pub outcomes: &'a RunOutcomes,
     /// The day up to which a model knows the world, if it is known.
@@ -125,7 +138,7 @@ impl<F: Fn(&str) -> Option<CalendarDay>> ScoredRun<'_, F> {
             chance: stated.chance,
             past_frequency,
             happened,
-            is_possibly_known: is_possibly_known(period_end, known),
+            is_possibly_known: is_possibly_known(period_end, known, self.run_on),
         })
     }
 }

@@ -240,10 +240,14 @@ pub struct ResolvedForecast {
     pub is_possibly_known: bool,
 }
 
-/// Whether a model may know the answer to a question about a period: it learned about the time after
-/// its end, or it is unknown what it learned.
-pub fn is_possibly_known(period_end: CalendarDay, knowledge_until: Option<CalendarDay>) -> bool {
-    knowledge_until.is_none_or(|known| period_end < known)
+/// Whether a model may know the answer to a question about a period, because it learned about the
+/// time after its end. If it is unknown what it learned, that may be all up to the day of the run.
+pub fn is_possibly_known(
+    period_end: CalendarDay,
+    knowledge_until: Option<CalendarDay>,
+    run_on: CalendarDay,
+) -> bool {
+    period_end < knowledge_until.map_or(run_on, |until| until.min(run_on))
 }
 
 /// How good forecasts were.

@@ -142,9 +142,14 @@ fn the_first_filed_value_answers_a_question() {
 #[test]
 fn what_a_model_may_have_known_is_kept_out_of_the_headline() {
     let until = Some(day("2024-06-30"));
-    assert!(is_possibly_known(day("2023-12-31"), until));
-    assert!(!is_possibly_known(day("2024-12-31"), until));
-    assert!(is_possibly_known(day("2099-12-31"), None));
+    let run_on = day("2026-11-18");
+    assert!(is_possibly_known(day("2023-12-31"), until, run_on));
+    assert!(!is_possibly_known(day("2024-12-31"), until, run_on));
+    // Nobody says what the model has learned: at most what was known on the day of the run.
+    assert!(is_possibly_known(day("2026-09-30"), None, run_on));
+    assert!(!is_possibly_known(day("2026-12-31"), None, run_on));
+    let later = Some(day("2027-06-30"));
+    assert!(!is_possibly_known(day("2026-12-31"), later, run_on));
     let mut forecasts: Vec<ResolvedForecast> =
         (0..40).map(|n| forecast(&format!("q{n}"), 1_000, 500, true)).collect();
     for one in &mut forecasts[..30] {

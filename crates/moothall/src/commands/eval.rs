@@ -271,8 +271,9 @@ async fn consent(estimate: &CostEstimate, companies: usize, yes: bool) -> Result
     let cost = format!("{companies} runs, each: {}", estimate.line());
     if !prompt::is_interactive() {
         let message = format!("this benchmark needs confirmation because of its cost: {cost}");
-        return Err(CliError::usage(message)
-            .with_hint("pass `--yes`, or reduce `--companies` or `--rounds`"));
+        return Err(
+            CliError::usage(message).with_hint("pass `--yes`, or reduce companies or `--rounds`")
+        );
     }
     terminal::note(&format!("{cost}\n"));
     match prompt::confirm("Start this benchmark?").await {

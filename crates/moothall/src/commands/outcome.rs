@@ -38,8 +38,6 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
     let loaded = &context.loaded;
     let (local, row) = run_store::open_and_find(loaded, &args.run).await?;
     let verdict = verdict_of(&row.run_id, row.outcome.as_ref())?;
-    let known = local.store.later_outcomes(&row.run_id).await.map_err(run_store::store_error)?;
-    let mut known = known.unwrap_or_default();
     let note = match args.taken {
         Some(day) => Some(MoveNote::Taken(day)),
         None => args.not_taken.then(|| MoveNote::NotTaken(today())),
@@ -50,7 +48,8 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
                 .with_hint(format!("`moothall moves {}` lists the moves", args.run))
                 .into());
         }
-        known.note(move_id, note);
+        let mut known = known_outcomes(&local, &row.run_id).await?;
+        known.note(move_id, note, verdict.forecasts.as_deref());
         keep(&local, &row.run_id, &known).await?;
         terminal::print(&match (args.json, note) {
             (true, _) => {
@@ -78,6 +77,8 @@ async fn record(context: &CommandContext, args: &OutcomeRecordArgs) -> anyhow::R
     let offline = args.evidence.offline.as_deref().or(spec.settings.offline.as_deref());
     let sources = EvidenceSources::open(loaded, offline, &request.ticker, context.limiter.clone())?;
     let evidence = sources.gather(&request).await?;
+    // Read after the filings were gathered, which takes a while: someone may have noted a move.
+    let mut known = known_outcomes(&local, &row.run_id).await?;
     let as_of = known.answer(&forecasts, &evidence);
     let as_of = as_of.ok_or_else(|| CliError::failed("no filed facts found"))?;
     keep(&local, &row.run_id, &known).await?;
@@ -128,6 +129,7 @@ async fn score(context: &CommandContext, args: &OutcomeScoreArgs) -> anyhow::Res
         total.add(
             &context.catalog,
             &row.run_id,
+            day_of(row.created_at_ms),
             &verdict_of(&row.run_id, row.outcome.as_ref())?,
             &outcomes,
         );
@@ -176,6 +178,7 @@ impl ForecastTotal {
         &mut self,
         catalog: &Catalog,
         run_id: &RunId,
+        run_on: CalendarDay,
         verdict: &PanelVerdict,
         outcomes: &RunOutcomes,
     ) {
@@ -184,7 +187,7 @@ impl ForecastTotal {
             let model: Option<ModelName> = model.parse().ok();
             model.and_then(|model| catalog.knowledge_until(&model))
         };
-        let scored = ScoredRun { run_id, verdict, outcomes, knowledge_until };
+        let scored = ScoredRun { run_id, verdict, run_on, outcomes, knowledge_until };
         self.figures.extend(scored.figures());
         self.announcements.extend(scored.announcements());
     }
@@ -198,11 +201,19 @@ impl ForecastTotal {
     }
 }
 
+async fn known_outcomes(local: &RunStore, id: &RunId) -> Result<RunOutcomes, CliError> {
+    let known = local.store.later_outcomes(id).await.map_err(run_store::store_error)?;
+    Ok(known.unwrap_or_default())
+}
+
 async fn keep(local: &RunStore, id: &RunId, known: &RunOutcomes) -> Result<(), CliError> {
     local.store.set_later_outcomes(id, known).await.map_err(run_store::store_error)
 }
 
-fn today() -> CalendarDay {
-    let seconds = moothall_store::now_ms() / 1000;
-    CalendarDay::from_unix_seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
+pub(crate) fn today() -> CalendarDay {
+    day_of(moothall_store::now_ms())
+}
+
+fn day_of(unix_ms: u64) -> CalendarDay {
+    CalendarDay::from_unix_seconds(i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX))
 }

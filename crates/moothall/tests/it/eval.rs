@@ -199,6 +199,28 @@ fn a_panel_is_tested_on_the_past_with_filings_that_came_later() {
     assert!(ran.stderr.contains("choose an earlier day"), "{ran}");
     let ran = world.run(&["eval", "--as-of", "2024-12-31"]);
     assert_eq!(ran.code, Some(2), "{ran}");
+    // Few moves have no lead to ask about.
+    let ran = world.run(&[&["eval"][..], &past, &["--moves", "3"]].concat());
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("hint: omit `--moves`"), "{ran}");
+}
+
+/// Regression: results that were paid for were lost.
+#[test]
+fn a_company_that_fails_does_not_lose_the_results_of_the_others() {
+    let world = World::new();
+    let tickers = ["--as-of", "2024-12-31", "--tickers", "HLXI,NOSUCH"];
+    let flags = ["--model", "demo", "--rounds", "1", "--json"];
+    let ran = world.run(&[&["eval"][..], &tickers, &flags].concat());
+    assert!(matches!(ran.code, Some(2 | 4)), "{ran}");
+    let found = ran.json();
+    assert_eq!(found["companies"][0]["company"], "HLXI", "{found:#}");
+    assert_eq!(found["failed"][0]["company"], "NOSUCH", "{found:#}");
+    assert!(found["report"]["possibly_known"].is_object(), "{found:#}");
+    // A name that cannot be one is refused before anything is paid.
+    let tickers = ["--as-of", "2024-12-31", "--tickers", "HLXI,"];
+    let ran = world.run(&[&["eval"][..], &tickers, &flags].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
 }
 
 #[test]

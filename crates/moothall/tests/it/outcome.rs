@@ -60,7 +60,7 @@ fn forecasts_are_resolved_by_the_first_later_filing_and_scored() {
         outcomes.len() + recorded["open"].as_u64().unwrap() as usize
     );
 
-    // The catalog does not say what the model has learned.
+    // The catalog does not say what the model has learned, and the answers were filed before the run.
     let score = world.run(&["outcome", "score", "--json"]).json();
     assert_eq!(score["report"]["headline"], Value::Null, "{score:#}");
     let text = world.run(&["outcome", "score"]);
@@ -147,6 +147,9 @@ fn announced_moves_of_the_lead_are_answered_by_notes_after_a_year_and_counted_by
     let happened: Vec<&Value> =
         late["announced"].as_array().unwrap().iter().map(|one| &one["happened"]).collect();
     assert_eq!(happened, [true, false], "{late:#}");
+    // Filings of an earlier day answer nothing, and take no answer back.
+    let again = record(&["--as-of", "2025-12-31", "--json"]).json();
+    assert_eq!(again["announced"], late["announced"]);
     let report = world.run(&["outcome", "score", "--json"]).json()["report"].clone();
     let lead = &report["by_tier"]["lead"];
     assert_eq!((&lead["taken"], &lead["not_taken"]), (&1.into(), &1.into()), "{report:#}");
@@ -156,6 +159,10 @@ fn announced_moves_of_the_lead_are_answered_by_notes_after_a_year_and_counted_by
     assert_eq!(report["announcements_possibly_known"]["forecasts"], 2 * 5, "{report:#}");
     let text = world.run(&["outcome", "score"]).stdout;
     assert!(text.contains("moves taken, as noted: lead 1 of "), "{text}");
+    // A corrected note takes its answer back.
+    record(&["--move", &move_of(0), "--not-taken"]);
+    let open = record(&["--as-of", "2025-12-31", "--json"]).json();
+    assert_eq!(length(&open["announced"]), 1, "{open:#}");
     for wrong in
         [&["--move", "m2"][..], &["--not-taken"], &["--taken", "2025-05-01", "--not-taken"]]
     {
