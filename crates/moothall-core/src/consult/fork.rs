@@ -339,13 +339,17 @@ pub fn fork_changes(before: &ConsultInput, after: &ConsultInput) -> Vec<ForkChan
         ("brief", brief(before), brief(after)),
     ];
     changes.retain(|(_, before, after)| before != after);
+    // A panel that is added or removed is a change of the verdict.
+    let has_panel = |input: &ConsultInput| !input.committee.panel.is_empty();
+    let are_panels_compared = has_panel(before) && has_panel(after);
+    let panel = |input: &ConsultInput| group_by_model(&input.panel_models());
+    if are_panels_compared && panel(before) != panel(after) {
+        changes.push(("panel", panel(before), panel(after)));
+    }
     let members = |input: &ConsultInput| group_by_model(&input.member_models());
     if changes.is_empty() && members(before) != members(after) {
         changes.push(("models", members(before), members(after)));
     }
-    // A panel that is added or removed is a change of the verdict.
-    let has_panel = |input: &ConsultInput| !input.committee.panel.is_empty();
-    let are_panels_compared = has_panel(before) && has_panel(after);
     let rest = |input: &ConsultInput| without_settings(&input.committee, are_panels_compared);
     if rest(before) != rest(after) {
         let (before, after) = (&before.committee.name, &after.committee.name);
@@ -378,10 +382,13 @@ fn verdict(committee: &Committee) -> String {
 /// A committee without the settings that are compared separately: rounds, verdict and models.
 fn without_settings(committee: &Committee, has_panel: bool) -> Committee {
     let inference = InferenceAgents::default();
-    let mut rest = Committee { rounds: 0, verdict: None, inference, ..committee.clone() };
-    let Committee { analysts, critic, decision_makers, panel, .. } = &mut rest;
-    if !has_panel {
-        panel.clear();
+    let mut rest = Committee { rounds: 0, inference, ..committee.clone() };
+    let Committee { analysts, critic, decision_makers, panel, verdict, .. } = &mut rest;
+    match verdict {
+        Some(plan) if has_panel => {
+            (plan.again, plan.repeat, plan.rounds_again) = (Vec::new(), 1, 0);
+        }
+        _ => (*verdict, *panel) = (None, Vec::new()),
     }
     for member in analysts.iter_mut().chain([critic]).chain(decision_makers).chain(panel) {
         member.model = None;

@@ -181,8 +181,7 @@ impl ConsultInput {
 
     /// The preferred model of each panel member, by name.
     pub fn panel_model_names(&self) -> Vec<String> {
-        let panel = self.committee.panel.iter();
-        panel.map(|member| self.panel_model(member).first().to_string()).collect()
+        self.panel_models().iter().map(|(_, models)| models.first().to_string()).collect()
     }
 
     /// The analysts that propose moves in this run, with the number of their moves.
@@ -202,9 +201,14 @@ impl ConsultInput {
         let critic = (self.committee.critic.id.as_str(), self.critic_model());
         let makers = self.committee.decision_makers.iter();
         let makers = makers.map(|one| (one.id.as_str(), self.decision_maker_model(one)));
+        let members = agents.into_iter().chain(analysts).chain([critic]).chain(makers);
+        members.chain(self.panel_models()).collect()
+    }
+
+    /// The members of the panel, with their models.
+    pub(crate) fn panel_models(&self) -> Vec<(&str, &ModelList)> {
         let panel = self.committee.panel.iter();
-        let panel = panel.map(|one| (one.id.as_str(), self.panel_model(one)));
-        agents.into_iter().chain(analysts).chain([critic]).chain(makers).chain(panel).collect()
+        panel.map(|one| (one.id.as_str(), self.panel_model(one))).collect()
     }
 
     /// All models in use, with fallbacks, without duplicates.

@@ -315,7 +315,7 @@ impl Committee {
         plan.repeat = repeat.unwrap_or(plan.repeat);
         self.verdict = Some(plan);
         if self.panel.is_empty() {
-            self.panel = self.built_in_panel();
+            self.panel = self.with_free_ids(panel());
         }
         if !panel_models.is_empty() {
             for (member, model) in self.panel.iter_mut().zip(panel_models.iter().cycle()) {
@@ -325,11 +325,11 @@ impl Committee {
         Ok(())
     }
 
-    /// The built-in panel. A file without a panel may use its ids for other members.
-    fn built_in_panel(&self) -> Vec<CommitteeMember> {
+    /// Members of a panel that comes from elsewhere. A committee without a panel may use their ids for
+    /// other members.
+    pub fn with_free_ids(&self, mut members: Vec<CommitteeMember>) -> Vec<CommitteeMember> {
         let others = self.analysts.iter().chain([&self.critic]).chain(&self.decision_makers);
         let taken: BTreeSet<&str> = others.map(|one| one.id.as_str()).collect();
-        let mut members = panel();
         for member in &mut members {
             while taken.contains(member.id.as_str()) {
                 member.id.push('_');

@@ -180,7 +180,9 @@ impl ConsultForkRequest {
                 .assign(&mut input.committee, &roles.collect::<Vec<_>>())
                 .map_err(member_refusal)?;
         }
-        apply(context, &mut input, set)?;
+        apply(&mut input, set)?;
+        let called = input.models_from(Some(from));
+        called.into_iter().try_for_each(|model| context.refuse_unknown_model(model))?;
         apply_judge_file(context, &judge_file, before, &mut input)?;
         let possible = calls_of(context, &input.models_from(Some(from)));
         let documents = match from {
@@ -211,25 +213,18 @@ impl ConsultForkRequest {
 }
 
 /// Applies the settings of `--set`.
-fn apply(
-    context: &CommandContext,
-    input: &mut ConsultInput,
-    settings: Vec<ForkSetting>,
-) -> Result<(), CliError> {
+fn apply(input: &mut ConsultInput, settings: Vec<ForkSetting>) -> Result<(), CliError> {
     let mut models = Vec::new();
     for setting in settings {
         match setting {
             ForkSetting::Model(MemberModel { member, model }) => {
-                model.iter().try_for_each(|one| context.refuse_unknown_model(one))?;
                 models.push((member, model));
             }
-            ForkSetting::Rounds(rounds) => {
-                input.committee.rounds = rounds;
-                if let Some(plan) = &mut input.committee.verdict {
-                    plan.rounds_again = plan.rounds_again.min(rounds);
-                }
-            }
+            ForkSetting::Rounds(rounds) => input.committee.rounds = rounds,
         }
+    }
+    if let Some(plan) = &mut input.committee.verdict {
+        plan.rounds_again = plan.rounds_again.min(input.committee.rounds);
     }
     input.models.assign(&mut input.committee, &models).map_err(member_refusal)
 }
@@ -248,7 +243,7 @@ fn committee_of(
     let mut committee = chosen.unwrap_or_else(|| before.committee.clone());
     if !says_verdict(&committee) {
         committee.verdict.clone_from(&before.committee.verdict);
-        committee.panel.clone_from(&before.committee.panel);
+        committee.panel = committee.with_free_ids(before.committee.panel.clone());
     }
     if model.is_some() {
         // Members without a model of their own use the new one.
