@@ -779,8 +779,8 @@ export type DraftContent = {
  */
 seal: string | null, 
 /**
- * The content; absent if a text field cannot show it exactly, because it is large or has
- * hidden characters.
+ * The content; absent if a text field cannot show it exactly, because it is large, has hidden
+ * characters or lines that end in different ways.
  */
 content: string | null, };
 

@@ -620,7 +620,7 @@ async fn outcomes_of_forecasts_are_replaced_and_deleted_with_their_run(place: &d
     let other = place.open().await;
     for day in ["2026-03-01", "2026-04-02"] {
         let mut outcomes = RunOutcomes::default();
-        outcomes.note("m7", MoveNote::Taken(CalendarDay::parse(day).unwrap()));
+        outcomes.note("m7", MoveNote::Taken(CalendarDay::parse(day).unwrap()), None);
         store.set_later_outcomes(&id, &outcomes).await.unwrap();
         assert_eq!(other.later_outcomes(&id).await.unwrap(), Some(outcomes));
     }
