@@ -22,8 +22,9 @@ use rustix::process::{
     set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
+    set_no_new_privs,
 };
 
 use super::{
@@ -109,6 +110,7 @@ fn run_outer(
     }
     let pass_on = fcntl_setfd(socket, FdFlags::empty());
     pass_on.map_err(|error| failed("cannot pass on the control socket")(error.into()))?;
+    pass_on_capabilities().map_err(|error| failed("cannot pass on capabilities")(error.into()))?;
     let mut child = Command::new("/proc/self/exe")
         .args([PART, "inner", ""])
         .arg(plan_text)
@@ -121,6 +123,13 @@ fn run_outer(
     // PID 1 reports how the agent ended.
     let _ = child.wait();
     Ok(())
+}
+
+/// Lets the next program keep the capabilities in the namespaces. Without this, only root's would.
+fn pass_on_capabilities() -> rustix::io::Result<()> {
+    let sets = capabilities(None)?;
+    set_capabilities(None, CapabilitySets { inheritable: sets.permitted, ..sets })?;
+    sets.permitted.iter().try_for_each(|one| configure_capability_in_ambient_set(one, true))
 }
 
 /// PID 1: prepares the view, confines itself, runs the agent and reaps orphans. When it exits, the

@@ -63,11 +63,15 @@ fn a_machine_with_qemu_and_without_images_debates_in_a_microvm() {
     assert_eq!(fs_err::metadata(&probe).unwrap().modified().unwrap(), probed);
 }
 
-/// Regression: the agent was not started, because the cgroup that root had created was used.
+/// Regression: only root's agents were started. Others lost the capabilities that building the view
+/// needs, or used a cgroup that root had created.
 #[test]
-fn an_agent_of_another_user_starts_after_one_of_root() {
+fn an_agent_of_another_user_is_confined_like_one_of_root() {
     let world = guard::world();
-    let args = guard::guard_args(&[], "echo two >> notes.txt");
+    let script = "echo evil > ../evil.txt
+                  [ $(grep -c '^Cap.*:.0000000000000000$' /proc/self/status) = 5 ] &&
+                  echo two >> notes.txt";
+    let args = guard::guard_args(&[], script);
     let ran = world.run(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
     let prefix = world.root().join("usr");
@@ -82,6 +86,7 @@ fn an_agent_of_another_user_starts_after_one_of_root() {
     let ran = world.ran(&args, command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(world.read("ws/notes.txt"), "one\ntwo\ntwo\n");
+    assert!(!world.path("evil.txt").exists());
 }
 
 /// A copy of the program in `bin/` of a directory, as a package installs it.

@@ -55,7 +55,10 @@ impl PositionMap {
             [first, last] if first.start <= last.start => first.start..last.end,
             [first, last] => last.start..first.end,
         };
-        self.base.as_ref().map_or(found.clone(), |base| base.original(found))
+        match &self.base {
+            Some(base) => base.original(found),
+            None => found,
+        }
     }
 
     /// What one byte of the view was made from.
