@@ -94,7 +94,7 @@ async fn metrics_are_labelled_by_route_and_model_and_never_by_user_input() {
     let place = Place::new(AccessMode::Everyone).await;
     let spans = SpanLayer::counting(Arc::clone(&place.metrics));
     let _listening = tracing::subscriber::set_default(tracing_subscriber::registry().with(spans));
-    for path in ["/api/runs", "/api/runs/0123", "/api/runs/4567", "/made/up", "/made/up/too"] {
+    for path in ["/api/runs", "/api/runs/x0123", "/api/runs/x4567", "/made/up", "/made/up/too"] {
         place.get(path).send().await.unwrap();
     }
     place.post("/api/runs").body(r#"{"workflow":"consult","ticker":"HLXI"}"#).send().await.unwrap();
@@ -112,7 +112,7 @@ async fn metrics_are_labelled_by_route_and_model_and_never_by_user_input() {
     ] {
         assert!(page.lines().any(|there| there == line), "{line} is not in\n{page}");
     }
-    for made_up in ["0123", "4567", "made/up"] {
+    for made_up in ["x0123", "x4567", "made/up"] {
         assert!(!page.contains(made_up), "{page}");
     }
     assert!(page.ends_with("# EOF\n"), "{page}");
