@@ -9,8 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 target=$1
 # Paths of the build machine would make the bytes depend on it.
+paths=()
 remap() {
     export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$1=$2"
+    paths+=(--regexp "$1/")
 }
 remap "$PWD" /moothall
 remap "${CARGO_HOME:-$HOME/.cargo}" /cargo
@@ -21,3 +23,9 @@ case $target in
 *-linux-gnu) cargo zigbuild --locked --profile dist "${packages[@]}" --target "$target.2.17" ;;
 *) cargo build --locked --profile dist "${packages[@]}" --target "$target" ;;
 esac
+for binary in moothall moothall-pdf; do
+    if grep --text --only-matching --fixed-strings --max-count 1 "${paths[@]}" "${CARGO_TARGET_DIR:-target}/$target/dist/$binary"; then
+        echo "$binary contains a path of this machine" >&2
+        exit 1
+    fi
+done
