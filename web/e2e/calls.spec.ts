@@ -180,7 +180,7 @@ test("a run of 925 calls opens within a second", async ({ page, server }, info) 
   };
   // The best of several: other work on the machine makes a measurement slower, never faster.
   let took = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 5 && took > 1000; i++) took = Math.min(took, await open());
+  for (let i = 0; i < 5 && took > 300; i++) took = Math.min(took, await open());
   process.stdout.write(`${all.total.calls} calls open in ${Math.round(took)} ms\n`);
   expect(took).toBeLessThanOrEqual(1000);
 });

@@ -20,7 +20,9 @@ test.describe("drafts", () => {
     // It appears by itself.
     server.draft("Makefile", "all: build\n\techo one\n", "builds by default");
     await page.getByRole("link", { name: /Makefile/ }).click();
-    await expect(page.getByRole("heading", { level: 1 })).toHaveText("Makefile");
+    const title = page.getByRole("heading", { level: 1 });
+    await expect(title).toHaveText("Makefile");
+    await expect(title).toHaveCSS("font-family", /mono/i);
     await expect(page.locator("tr.added .text")).toHaveText("all: build");
     await expect(page.locator("tr.added mark")).toHaveText(" build");
     await expect(page.getByText("path.protected")).toBeVisible();

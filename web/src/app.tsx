@@ -34,8 +34,9 @@ export function App() {
       <Announcer>
         <Toasts>
           <Shell>
-            <Guarded>
-              <Suspense fallback={<Loading what="the page" />}>
+            {/* Around what is remounted with the address: a new boundary would show its fallback for at least 300 ms. */}
+            <Suspense fallback={<Loading what="the page" />}>
+              <Guarded>
                 <Routes>
                   <Route path="/" element={<Home />} />
                   <Route path="/runs" element={<Runs />} />
@@ -51,8 +52,8 @@ export function App() {
                   <Route path="/settings" element={<Settings />} />
                   <Route path="*" element={<Nowhere />} />
                 </Routes>
-              </Suspense>
-            </Guarded>
+              </Guarded>
+            </Suspense>
           </Shell>
         </Toasts>
       </Announcer>

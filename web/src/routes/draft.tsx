@@ -91,7 +91,7 @@ export default function Draft() {
         <span className="mono">{draft.draft_id.slice(0, 10)}</span>
         <Tag tone={stateTone(data?.draft.state ?? draft.state)}>{stateWords(data?.draft.state ?? draft.state)}</Tag>
       </nav>
-      <h1 className="pagetitle">
+      <h1 className="pagetitle path">
         {plain(draft.path)}
         {more > 0 && <span className="muted"> and {more} more</span>}
       </h1>

@@ -56,7 +56,7 @@ export default function Review() {
         <span>Notice {link.notice}</span>
         <Tag tone={decided ? undefined : "warn"}>{decided ?? "needs review"}</Tag>
       </p>
-      <h1 className="pagetitle">
+      <h1 className="pagetitle path">
         {plain(draft.path)}
         {more > 0 && <span className="muted"> and {more} more</span>}
       </h1>
