@@ -1,6 +1,7 @@
 //! The run store as commands use it: opens the store, locks runs, and finds runs by id.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,8 +133,9 @@ impl RunStore {
     /// Opens the file in these directories if it exists, regardless of the configuration.
     pub(crate) async fn open_existing_file(folders: &AppDirs) -> Result<Option<Self>, CliError> {
         match folders.data.join(FILE_NAME).symlink_metadata() {
-            Ok(_) => Self::open_file(folders).await.map(Some),
-            Err(_) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // A directory that cannot be read may contain runs.
+            _ => Self::open_file(folders).await.map(Some),
         }
     }
 

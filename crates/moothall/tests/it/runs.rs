@@ -34,6 +34,20 @@ fn listing_runs_without_any_run_creates_nothing() {
     assert!(!world.root().join("home/.local").exists());
 }
 
+/// Regression: every error was taken for a missing store, so runs seemed to be gone.
+#[test]
+fn a_data_directory_that_cannot_be_read_is_an_error_and_not_an_empty_list() {
+    let world = World::new();
+    let data = world.root().join("home/.local/share");
+    fs_err::create_dir_all(&data).unwrap();
+    fs_err::write(data.join("moothall"), "not a directory").unwrap();
+    for command in [&["runs"][..], &["show", "0123"]] {
+        let ran = world.run(command);
+        assert_eq!(ran.code, Some(4), "{ran}");
+        assert!(ran.stderr.contains("hint: check that you may write to the data"), "{ran}");
+    }
+}
+
 #[test]
 fn runs_are_listed_with_state_verdict_and_cost() {
     let (world, ..) = world();
