@@ -54,18 +54,18 @@ impl GuestUnavailable {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Failed(SandboxFailureKind::NoEngine) => {
-                "no-engine: no sandbox on this host is as strong as it must be"
+                "no-engine: this host has no sandbox that is strong enough"
             }
             Self::Failed(SandboxFailureKind::Image) => {
-                "image: the image of the sandbox is not built, or it is not what it was"
+                "image: the image of the sandbox is missing or was changed"
             }
             Self::Failed(SandboxFailureKind::Request) => {
-                "request: the sandbox cannot be had with these limits"
+                "request: no sandbox supports these limits"
             }
             Self::Failed(SandboxFailureKind::Lost) => {
-                "lost: sandboxes could not be started, or were lost one after the other"
+                "lost: sandboxes could not be started, or were lost"
             }
-            Self::Differed => "differed: the guest did not do what the debate does",
+            Self::Differed => "differed: the guest had other results than the debate itself",
         }
     }
 }

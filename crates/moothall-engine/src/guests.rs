@@ -121,7 +121,8 @@ impl GuestPool {
         if let Err(SandboxFailure { detail, .. }) = &guest
             && !self.warned.swap(true, Ordering::Relaxed)
         {
-            tracing::warn!(child = id.as_str(), detail, "no sandbox available for debates");
+            // The user was told before the run, and the event of the debate says it again.
+            tracing::info!(child = id.as_str(), detail, "no sandbox available for debates");
         }
         guest
     }

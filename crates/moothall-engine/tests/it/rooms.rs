@@ -247,7 +247,7 @@ async fn a_guest_that_deviates_is_replaced_and_the_debate_succeeds() {
 #[tokio::test]
 async fn guests_that_deviate_twice_cause_a_fallback_or_a_failure() {
     let lies = [Fault::LiesAfter(3), Fault::LiesAfter(5)];
-    let words = "differed: the guest did not do what the debate does";
+    let words = "differed: the guest had other results than the debate itself";
 
     let (isolation_mode, log) = in_rooms(Mirrors::faulty(&lies), GuestFailurePolicy::Fallback);
     let (world, _) = drive(isolation_mode, &Arc::default(), 1).await;
@@ -275,7 +275,7 @@ async fn a_debate_without_an_available_guest_runs_locally_and_says_why() {
     let (world, ended) = drive(isolation_mode, &Arc::default(), 2).await;
     assert!(matches!(ended, RunExit::Done(_)));
     for end in ends(&world).await.into_values() {
-        let words = "image: the image of the sandbox is not built, or it is not what it was";
+        let words = "image: the image of the sandbox is missing or was changed";
         assert_eq!(end.isolation, ChildIsolation::none(Some(words.to_owned())));
     }
 }

@@ -174,6 +174,9 @@ fn the_ranking_without_a_panel_is_printed_as_text() {
     assert_snapshot!(ran.stdout);
     let end: Vec<&str> = ran.stderr.lines().rev().take(3).collect();
     assert_snapshot!("end", crate::world::filtered(&end.join("\n")));
+    // The missing image is a note with the command, not a line of the log.
+    let notes = ran.stderr.matches("`moothall image build debate`").count();
+    assert_eq!((notes, ran.stderr.contains(" WARN ")), (1, false), "{ran}");
     let told = |words: &str| ran.stderr.lines().any(|line| line.starts_with(words));
     for words in
         ["HLXI: 2 moves", "gather: done", "analyst_1: m1.md", "m1: 2 rounds debated", "m2: "]
