@@ -49,7 +49,7 @@ main() {
 
 # Versions are dates, such as `0.0~20240729.0-4~bpo12+2` and `release-20250101.0`.
 installed_version() {
-    runsc --version 2>/dev/null | head -n 1 | the_date
+    runsc --version 2>/dev/null | sed -n 1p | the_date
 }
 
 candidate_version() {
@@ -68,7 +68,7 @@ is_new_enough() {
 debian_source() {
     # shellcheck disable=SC2016  # the dollars are apt's
     apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Identifier: Packages' |
-        sed -n "s/^$1 main //p" | head -n 1
+        sed -n "s/^$1 main //p" | sed -n 1p
 }
 
 main

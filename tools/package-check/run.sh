@@ -77,8 +77,8 @@ lint() {
 
     echo "-- RPM package"
     if command -v rpm >/dev/null; then
-        rpm --query --info --package "$packages"/moothall-*.x86_64.rpm | head --lines 4
-        rpm --query --list --package "$packages"/moothall-*.x86_64.rpm | grep --quiet '^/usr/share/man/man1/moothall.1.gz$'
+        rpm --query --info --package "$packages"/moothall-*.x86_64.rpm | sed --quiet 1,4p
+        rpm --query --list --package "$packages"/moothall-*.x86_64.rpm | grep '^/usr/share/man/man1/moothall.1.gz$' >/dev/null
     else
         echo "rpm is not installed"
     fi
@@ -112,7 +112,7 @@ make_system() {
     mkdir --parents "$system/packages" "$system/home/ada"
     cp "$packages"/* "$system/packages"
     cp "$tools/venv/bin/uv" "$system/usr/local/bin/uv"
-    in_system ldd --version | head --lines 1
+    in_system ldd --version | sed --quiet 1p
 }
 
 # try NAME KIND LIMIT INSTALL MOOTHALL: installs a package with one command, runs the demo and prints how long the first result took.
@@ -133,7 +133,7 @@ try() {
     # Without an image, doctor fails, but it still says what is installed.
     in_system sh -c "cd && $program doctor --json" >"$scratch/doctor" 2>/dev/null || true
     grep --quiet "\"installed_as\": \"$kind\"" "$scratch/doctor" || fail "$name: doctor does not say $kind: $(head --lines 3 "$scratch/doctor")"
-    if in_system sh -c "$program help --all" | grep --quiet '^  demo '; then
+    if in_system sh -c "$program help --all" | grep '^  demo ' >/dev/null; then
         started=$(date +%s%N)
         in_system sh -c "cd && $program demo --yes" >"$scratch/told" 2>&1 || { cat "$scratch/told" >&2; fail "$name: the demo failed"; }
         printf '%-14s moothall demo --yes: %.1f s\n' "$name" "$(seconds $(($(date +%s%N) - started)))"

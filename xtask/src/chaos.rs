@@ -11,6 +11,10 @@ use crate::{guest, shell};
 /// The tests, each with the environment variable that sets its number of kills and its seed.
 const IN_PROCESS: (&str, &str) =
     ("chaos::consultations_killed_anywhere_end_like_one_that_was_not", "MOOTHALL_TEST_CHAOS");
+const WITH_A_PANEL: (&str, &str) = (
+    "chaos::consultations_with_a_panel_killed_anywhere_end_with_the_same_tiers",
+    "MOOTHALL_TEST_CHAOS",
+);
 const IN_MICROVMS: (&str, &str) = (
     "real_chaos::consultations_in_microvms_killed_anywhere_end_like_one_that_was_not",
     "MOOTHALL_TEST_CHAOS_MICROVM",
@@ -25,6 +29,9 @@ pub(crate) struct ChaosArgs {
     /// Set the number of kills of consultations whose debates run in the same process
     #[arg(long, default_value_t = 90)]
     kills: u32,
+    /// Set the number of kills of consultations that a panel judges, in the same process
+    #[arg(long, default_value_t = 30)]
+    panel: u32,
     /// Set the number of kills of consultations whose debates run in microVMs
     #[arg(long, default_value_t = 10)]
     microvm: u32,
@@ -48,6 +55,7 @@ pub(crate) fn run(args: &ChaosArgs) -> Result<()> {
     let seed = args.seed;
     let all = [
         (IN_PROCESS, args.kills, seed.to_string()),
+        (WITH_A_PANEL, args.panel, seed.to_string()),
         (IN_MICROVMS, args.microvm, seed.to_string()),
         (ON_A_CLUSTER, args.cluster, format!("{seed} {}", args.nodes)),
     ];
