@@ -39,6 +39,10 @@ const EVENT: &str = "[E0:0000000001-25-000007]";
 #[test]
 fn a_number_is_checked_against_the_citations_of_its_sentence() {
     check("Revenue was $1.25 billion [F0:Revenue:FY2025].", &[("OK", "$1.25 billion")]);
+    let words = "one point two five billion dollars";
+    check(&format!("Revenue was {words} [F0:Revenue:FY2025]."), &[("OK", words)]);
+    let words = "one point three five billion dollars";
+    check(&format!("Revenue was {words} [F0:Revenue:FY2025]."), &[("WRONG_VALUE", words)]);
     check("revenue was $1.25 billion [F0:revenue:Q4FY25].", &[("WRONG_PERIOD", "$1.25 billion")]);
     check("Revenue grew 25% [F0:Revenue:FY2025; F0:Revenue:FY2024].", &[("OK_DERIVED", "25%")]);
     check("Capex was $48 million [F0:Capex:FY2025].", &[("ROUNDING", "$48 million")]);

@@ -64,10 +64,10 @@ fn human_written_sources_rarely_trigger_the_credential_scan() {
     let each = FILES.div_ceil(crates.len().max(1)) * 3;
     let (mut files, mut bytes) = (0, 0);
     let mut alarms = Vec::new();
-    for folder in &crates {
+    'crates: for folder in &crates {
         for (name, content) in sources(folder).into_iter().take(each) {
             if files == FILES {
-                break;
+                break 'crates;
             }
             files += 1;
             bytes += content.len();

@@ -40,6 +40,87 @@ fn a_quote_must_equal_a_value_of_the_calculation_at_its_printed_precision() {
     }
 }
 
+/// The verdict about the only number of a text, if the calculation has only this value.
+fn verdict(text: &str, value: &str, unit: &str) -> ClaimVerdict {
+    let found = verdicts(&format!("{text} [X0:m7-D2-1]."), &known(false, &[("it", value, unit)]));
+    let [(_, verdict)] = found.as_slice() else { panic!("{text}: {found:?}") };
+    *verdict
+}
+
+#[test]
+fn a_value_is_compared_in_the_unit_of_the_text() {
+    use ClaimVerdict::{OkDerived, WrongValue};
+    for (text, value, unit, expected) in [
+        ("It costs $1.25 billion", "1.25", "USD billion", OkDerived),
+        ("It costs $1.25 billion", "1.25", "USD bn", OkDerived),
+        ("It costs $1,250 million", "1.25", "billion", OkDerived),
+        ("It costs $640 million", "640", "USD million", OkDerived),
+        ("It costs $640 million", "640", "USD mn", OkDerived),
+        ("It costs $640 million", "640", "USD", WrongValue),
+        ("It costs $640,000", "640", "thousand USD", OkDerived),
+        ("It costs $640 million", "640", "bps", WrongValue),
+        ("It costs $640", "640", "days", WrongValue),
+        ("It costs $640", "640", "x", WrongValue),
+        ("It costs $640", "640", "%", WrongValue),
+        ("It costs $640", "640", "points", WrongValue),
+        ("Margin is 14.2%", "0.142", "ratio", OkDerived),
+        ("Margin is 14.2%", "0.142", "", OkDerived),
+        ("Margin is 14.2%", "14.2", "ratio", WrongValue),
+        ("Margin is 14.2%", "14.2", "pp", OkDerived),
+        ("Margin is 14.2%", "14.2", "USD", WrongValue),
+        ("Margin rises by 1.5 percentage points", "1.5", "points", OkDerived),
+        ("Margin rises by 1.5 percentage points", "0.015", "share", OkDerived),
+        ("Margin rises by 150 basis points", "150", "bps", OkDerived),
+        ("Margin rises by 150 basis points", "1.5", "%", OkDerived),
+        ("Margin rises by 150 basis points", "1.5", "points", OkDerived),
+        ("Margin rises by 150 basis points", "0.015", "ratio", WrongValue),
+        ("DSO is 45 days", "45", "days", OkDerived),
+        ("DSO is 45 days", "45", "", OkDerived),
+        ("DSO is 45 days", "45", "USD", WrongValue),
+        ("Cover is 3.5x", "3.5", "times", OkDerived),
+        ("Cover is 3.5x", "3.5", "ratio", OkDerived),
+        ("Cover is 3.5x", "3.5", "days", WrongValue),
+    ] {
+        assert_eq!(verdict(text, value, unit), expected, "{text}: {value} {unit}");
+    }
+}
+
+#[test]
+fn a_quote_must_have_the_sign_of_the_value() {
+    use ClaimVerdict::{OkDerived, WrongSign};
+    for (text, value, expected) in [
+        ("The result is -$40 million", "-40000000", OkDerived),
+        ("The result is ($40 million)", "-40000000", OkDerived),
+        ("Profit falls by $40 million", "-40000000", OkDerived),
+        ("The loss is $40 million", "-40000000", OkDerived),
+        ("The result is $40 million", "-40000000", WrongSign),
+        ("The result is -$40 million", "40000000", WrongSign),
+        ("The result is $0 million", "0", OkDerived),
+    ] {
+        assert_eq!(verdict(text, value, "USD"), expected, "{text}: {value}");
+    }
+}
+
+#[test]
+fn the_best_of_several_values_decides() {
+    let known = known(false, &[("before", "-14.2", "%"), ("after", "14.2", "%")]);
+    let found = verdicts("The margin is 14.2% [X0:m7-D2-1].", &known);
+    assert_eq!(found, [("14.2%".to_owned(), ClaimVerdict::OkDerived)]);
+    // The last digit may be rounded in either direction, but that is noted.
+    let known = self::known(false, &[("margin", "14.26", "%")]);
+    let found = verdicts("The margin is 14.2% [X0:m7-D2-1].", &known);
+    assert_eq!(found, [("14.2%".to_owned(), ClaimVerdict::Rounding)]);
+}
+
+#[test]
+fn a_quote_with_an_assumption_beside_its_calculation_is_an_assumption() {
+    let known = known(false, &[("margin", "14.2", "%")]);
+    let found = verdicts("The margin is 15% [X0:m7-D2-1] [A1: a guess].", &known);
+    assert_eq!(found, [("15%".to_owned(), ClaimVerdict::Assumption)]);
+    let found = verdicts("The margin is 15% [X0:m7-D2-1], [X0:m7-D2-1].", &known);
+    assert_eq!(found, [("15%".to_owned(), ClaimVerdict::WrongValue)]);
+}
+
 #[test]
 fn values_that_rest_on_assumed_constants_count_as_assumptions() {
     let known = known(true, &[("payback", "3.2", "years")]);

@@ -63,6 +63,33 @@ fn a_quarter_and_its_year_make_a_share_and_no_growth() {
 }
 
 #[test]
+fn the_later_of_two_quarters_is_compared_with_the_earlier() {
+    check(
+        &["Revenue:FY2025Q4", "Revenue:FY2025Q3"],
+        &[
+            "Revenue:FY2025Q4 = 340000000 (Money, Level)",
+            "Revenue:FY2025Q3 = 310000000 (Money, Level)",
+            "Revenue:FY2025Q4 - Revenue:FY2025Q3 = 30000000 (Money, Difference)",
+            "Revenue:FY2025Q4 / Revenue:FY2025Q3 = 1.0968 (ComputedMultiple, Level)",
+            "growth of Revenue:FY2025Q4 over Revenue:FY2025Q3 = 0.0968 (Ratio, Change)",
+            "Revenue over 2 periods = 650000000 (Money, Level)",
+            "mean of Revenue over 2 periods = 325000000 (Money, Level)",
+        ],
+    );
+}
+
+#[test]
+fn a_quarter_has_no_share_of_a_loss() {
+    check(
+        &["NetIncome:FY2025Q4", "NetIncome:FY2025"],
+        &[
+            "NetIncome:FY2025Q4 = -30000000 (Money, Level)",
+            "NetIncome:FY2025 = -120000000 (Money, Level)",
+        ],
+    );
+}
+
+#[test]
 fn two_losses_make_a_change_of_losses() {
     check(
         &["NetIncome:FY2025", "NetIncome:FY2024"],

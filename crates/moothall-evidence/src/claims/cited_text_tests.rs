@@ -15,6 +15,8 @@ fn a_number_must_appear_in_the_cited_passage() {
     check(PASSAGE, "It employs 4,300 people", NumberMention::No);
     check(PASSAGE, "One customer is 18% of sales", NumberMention::Yes);
     check(PASSAGE, "One customer is 18 bps of sales", NumberMention::No);
+    check(PASSAGE, "One customer spends $18", NumberMention::No);
+    check(PASSAGE, "It employs 4,200% more people", NumberMention::No);
     check(PASSAGE, "Prices fell 3.5%", NumberMention::Yes);
     check(PASSAGE, "Prices rose 3.5%", NumberMention::OtherDirection);
 }

@@ -37,6 +37,8 @@ fn words_for_increases_and_decreases_are_recognised() {
     for (words, expected) in [
         ("revenue grew #", ChangeDirection::Up),
         ("margins narrowed by # to", ChangeDirection::Down),
+        ("revenue rises #", ChangeDirection::Up),
+        ("revenue falls #", ChangeDirection::Down),
         ("a # increase", ChangeDirection::Up),
         ("a # year-over-year decline", ChangeDirection::Down),
         ("declined 2.8% before recovering #", ChangeDirection::Up),

@@ -144,6 +144,7 @@ fn numbers_in_names_lists_and_formulas_are_not_claims() {
 fn counts_of_100_or_more_are_claims() {
     check("166,000 employees in 500 stores", &["166,000 = 166000", "500 = 500"]);
     check("100+ million users", &["100+ million = 100000000"]);
+    check("500-600 employees", &["500 = 500", "600 = 600"]);
 }
 
 /// Regression: a currency with an unknown scale was skipped together with its number.

@@ -69,3 +69,18 @@ fn an_item_beside_an_event_must_be_one_of_its_items() {
         Some(of_words(("Item 5.02", "the cited event has items 2.02, 9.01")))
     );
 }
+
+#[test]
+fn a_balance_of_the_fourth_quarter_is_that_of_the_year() {
+    let sheet = sheet();
+    let index = index(&sheet);
+    let cited = |metric, period| {
+        let found = index.sheet().unwrap().cited(metric, period)?;
+        Some(found.id.to_string())
+    };
+    assert_eq!(cited("Cash", "FY2025Q4").as_deref(), Some("Cash:FY2025"));
+    assert_eq!(cited("Cash", "FY2025Q3"), None);
+    // What a company earns in a quarter is not what it earns in the year.
+    assert_eq!(cited("Revenue", "FY2025Q4").as_deref(), Some("Revenue:FY2025Q4"));
+    assert_eq!(cited("Capex", "FY2025Q4"), None);
+}

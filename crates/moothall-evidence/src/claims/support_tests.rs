@@ -24,6 +24,7 @@ pub(crate) fn sheet() -> FactSheet {
         ("NetIncome:FY2023", "-90000000", FactUnit::Money, flow),
         ("NetIncome:FY2024", "-150000000", FactUnit::Money, flow),
         ("NetIncome:FY2025", "-120000000", FactUnit::Money, flow),
+        ("NetIncome:FY2025Q4", "-30000000", FactUnit::Money, flow),
         ("EPSDiluted:FY2025", "-1.20", FactUnit::PerShare, flow),
         ("SharesDiluted:FY2025", "100000000", FactUnit::Shares, flow),
         ("Cash:FY2024", "61000000", FactUnit::Money, None),

@@ -228,3 +228,32 @@ fn checks_that_did_not_run_need_a_person_unless_they_run_elsewhere() {
     let elsewhere = decide_change_set(&policy, files(), 0, None, TODAY);
     assert_eq!(elsewhere.action, GateAction::Allow);
 }
+
+#[test]
+fn a_version_that_was_replaced_keeps_only_its_credentials() {
+    let text = format!("open('/etc/hosts')\nkey = \"{}\"\n", token());
+    let decision = judged(&ChangedFile::new("src/a.py", file("a = 1\n"), file(&text)));
+    assert_eq!(decision.findings.len(), 2, "{decision:?}");
+    let kept = decision.of_earlier_commit("abc123").unwrap();
+    let [finding] = &kept.findings[..] else { panic!("{kept:?}") };
+    assert_eq!((finding.rule.name(), finding.line), ("secret.specific", None));
+    assert!(finding.message.ends_with(" (in commit abc123)"), "{finding:?}");
+    assert_eq!((kept.action, kept.stats), (GateAction::Reject, LineStats::default()));
+    let harmless = judged(&ChangedFile::new("src/a.py", file("a = 1\n"), file("a = 2\n")));
+    assert_eq!(harmless.of_earlier_commit("abc123"), None);
+}
+
+#[test]
+fn one_selector_of_an_emoji_is_not_an_invisible_character() {
+    let rules = |line: &str| -> Vec<&str> {
+        let text = format!("a\n{line}\n");
+        let decision = judged(&ChangedFile::new("a.md", file("a\n"), file(&text)));
+        decision.findings.iter().map(|one| one.rule.name()).collect()
+    };
+    for sign in ["\u{a9}", "\u{ae}", "#", "*", "7", "\u{2764}"] {
+        assert_eq!(rules(&format!("{sign}\u{fe0f}")), [""; 0], "{sign}");
+        assert_eq!(rules(&format!("{sign}\u{fe0f}\u{fe0f}")), ["content.invisible"], "{sign}");
+    }
+    assert_eq!(rules("a\u{fe0f}"), ["content.invisible"]);
+    assert_eq!(rules("\u{fe0f}"), ["content.invisible"]);
+}

@@ -47,3 +47,17 @@ fn hard_to_compare_files_are_compared_within_the_time_limit() {
     let took = worked() - begun;
     assert!(took.as_secs() < 10, "{took:?}");
 }
+
+#[test]
+fn files_are_compared_up_to_exactly_the_limits() {
+    let lines = |count: usize| vec!["same"; count];
+    let (most, more) = (lines(60_000), lines(60_001));
+    assert!(!is_too_much(&most, &most));
+    assert!(is_too_much(&more, &[]) && is_too_much(&[], &more));
+    // Two files of 10,000 lines; all lines times those of only one file.
+    let file = |own: usize, name| [lines(10_000 - own), vec![name; own]].concat();
+    assert!(!is_too_much(&file(2_500, "old"), &file(2_500, "new")));
+    assert!(is_too_much(&file(2_501, "old"), &file(2_501, "new")));
+    // Without a shared line.
+    assert!(!is_too_much(&most, &vec!["other"; 60_000]));
+}
