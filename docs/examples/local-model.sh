@@ -11,10 +11,11 @@ TOML
 
 run 0 models --check lab/smollm2-135m
 says "ok  lab/smollm2-135m answered as smollm2-135m" "$out"
+says "models on this server: smollm2-135m" "$out"
 
 run 0 ask "${model[@]}" --max-tokens 40 "Name a colour."
 [[ -n $out ]] || fail "the answer is empty"
-says "price unknown" "$err"
+says "· \$0.00 ·" "$err"
 
 # A truncated answer is shown with a warning.
 run 0 ask "${model[@]}" --max-tokens 40 --json "Name a colour."
@@ -22,7 +23,7 @@ is pass "$(field verdict)"
 is output.cut-off "$(field rule)"
 is warn "$(field severity)"
 is reported "$(field usage_basis)"
-is null "$(field cost_usd)"
+is 0.00 "$(field cost_usd)"
 is 1 "$(field tries)"
 ((($(field input) + $(field cache_read)) > 20)) || fail "the prompt has too few tokens"
 (($(field output) > 0)) || fail "the answer has no tokens"

@@ -61,7 +61,9 @@ is ran "$(field result)"
 is pass "$(field verdict)"
 
 # The book explains every rule.
+sources="$examples/../../crates/moothall-core/src/program"
+[[ -d $sources ]] || fail "no folder $sources"
 while read -r rule; do
     grep --quiet "^| \`$rule\`" "$examples/../src/guides/programs.md" || fail "the page has no row for $rule"
 done < <(grep -rhoE '"(run|contract|dependency|input|check|exit|network|expectation|output|model|sandbox)\.[a-z-]+"' \
-    --include='*.rs' --exclude='*_tests.rs' "$examples/../../crates/moothall-core/src"/reflexion* | tr -d '"' | grep -v '\.py$\|\.txt$' | sort -u)
+    --include='*.rs' --exclude='*_tests.rs' "$sources"* | tr -d '"' | grep -v '\.py$\|\.txt$' | sort -u)

@@ -24,6 +24,6 @@ TOML
 
 run 0 run "Print hello world." --expect 'regex:(?i)hello,? world' --attempts 8 --receipt receipt.jsonl
 says "passed · " "$err"
-says "price unknown" "$err"
+says "\$0.00" "$err"
 run 0 verify receipt.jsonl
 says "workflow  run with lab/smollm2-135m" "$out"

@@ -1,5 +1,6 @@
 //! The smallest workflow: one model call, and one retry if the answer does not match its schema.
 
+use crate::echo::is_echo;
 use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
 use crate::{
@@ -63,6 +64,23 @@ impl AskWorkflow {
         Ok(Conclusion::Answered { text: reply.text.clone(), value })
     }
 
+    /// Warnings about an answer that is kept.
+    fn doubts(&self, id: &EffectId, reply: &ModelReply) -> Vec<RunFinding> {
+        let mut findings = Vec::new();
+        let mut warn = |rule, why: String| {
+            findings.push(RunFinding::new(rule, FindingSeverity::Warn, id.as_str(), why));
+        };
+        if reply.stop == StopReason::MaxTokens {
+            let fault = OutputFault::CutOff;
+            warn(fault.rule(), fault.problems().join("; "));
+        }
+        // Not asked again, because a question may ask for this.
+        if self.request.schema.is_none() && is_echo(&self.request, &reply.text) {
+            warn("output.echo", "the answer repeats the question".to_owned());
+        }
+        findings
+    }
+
     fn call(id: &EffectId, request: ModelRequest) -> Vec<(EffectId, Effect)> {
         vec![(id.clone(), Effect::CallModel(Box::new(request)))]
     }
@@ -117,7 +135,7 @@ impl Workflow for AskWorkflow {
                 let mut publish = vec![RunEvent::model_replied(id, &self.request, &reply)];
                 match self.read(&reply) {
                     Ok(conclusion) => {
-                        Ok(Self::finish(publish, truncation_findings(id, &reply), conclusion))
+                        Ok(Self::finish(publish, self.doubts(id, &reply), conclusion))
                     }
                     Err(fault) if self.request.schema.is_none() => {
                         Ok(Self::unusable(id, publish, &fault, reply.text))
@@ -158,16 +176,6 @@ impl Workflow for AskWorkflow {
             }
         }
     }
-}
-
-/// Truncated prose is kept, with a warning.
-fn truncation_findings(id: &EffectId, reply: &ModelReply) -> Vec<RunFinding> {
-    if reply.stop != StopReason::MaxTokens {
-        return Vec::new();
-    }
-    let fault = OutputFault::CutOff;
-    let problems = fault.problems().join("; ");
-    vec![RunFinding::new(fault.rule(), FindingSeverity::Warn, id.as_str(), problems)]
 }
 
 #[cfg(test)]

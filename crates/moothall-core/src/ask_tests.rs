@@ -57,6 +57,29 @@ fn a_plain_question_ends_with_its_answer() {
 }
 
 #[test]
+fn an_answer_that_repeats_the_question_is_kept_with_a_warning() {
+    let question = "Name the three largest costs of this company.\n\
+                    Costs of goods were $1.2 billion, salaries were $340 million.\n\
+                    Rent was $25 million, interest was $12 million.";
+    let warnings = |answer: &str| -> Vec<String> {
+        let mut request = request(None);
+        request.turns[0].block.text = question.into();
+        let mut workflow = AskWorkflow::new(request, Box::new(has_count)).unwrap();
+        let id = workflow.start().perform[0].0.clone();
+        let outcome = workflow.resume(&id, reply(answer)).unwrap().outcome.unwrap();
+        assert!(matches!(outcome.conclusion, Conclusion::Answered { .. }), "{answer}");
+        outcome.findings.iter().map(|found| found.rule.to_string()).collect()
+    };
+    assert_eq!(warnings(question), ["output.echo"]);
+    assert_eq!(warnings(&format!("Here they are:\n{question}")), ["output.echo"]);
+    let quoted = "Salaries are the second largest cost, as the text shows:\n\
+                  Costs of goods were $1.2 billion, salaries were $340 million.\n\
+                  The largest cost is the cost of goods, and rent is the third.";
+    assert_eq!(warnings(quoted), [""; 0]);
+    assert_eq!(warnings("Goods, salaries, rent."), [""; 0]);
+}
+
+#[test]
 fn an_answer_that_violates_the_schema_is_requested_once_more() {
     let (outcome, keys) = run(Some("{}"), [reply("three"), reply(r#"{"count":3}"#)]);
     assert_eq!(outcome.verdict, RunVerdict::Pass);

@@ -62,7 +62,7 @@ pub enum Settlement {
 
 /// The decision about a reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Room {
+pub enum ReserveDecision {
     /// The amount is reserved.
     Granted,
     /// It would fit once other reservations are settled; try again later.
@@ -91,11 +91,11 @@ struct AccountReservation {
 impl BudgetAccount {
     /// Reserves the amount. If another attempt holds a reservation for the same batch, that attempt
     /// died and its reservation counts as spent.
-    pub fn reserve(&mut self, request: &ReserveRequest) -> Room {
+    pub fn reserve(&mut self, request: &ReserveRequest) -> ReserveDecision {
         let ReserveRequest { wave, attempt, usd, tokens, budget } = request;
         match self.reserved.get(wave) {
             // A repeated request: the first reply was lost.
-            Some(reserved) if reserved.attempt == *attempt => return Room::Granted,
+            Some(reserved) if reserved.attempt == *attempt => return ReserveDecision::Granted,
             Some(_) => self.forfeit(wave),
             None => {}
         }
@@ -104,14 +104,14 @@ impl BudgetAccount {
                 && budget.tokens.is_none_or(|cap| used.tokens.saturating_add(*tokens) <= cap)
         };
         if !fits(self.spent) {
-            return Room::Refused(refusal(&self.spent, request));
+            return ReserveDecision::Refused(refusal(&self.spent, request));
         }
         if !fits(self.with_reservations()) {
-            return Room::Wait;
+            return ReserveDecision::Wait;
         }
         let reserved = AccountReservation { attempt: attempt.clone(), usd: *usd, tokens: *tokens };
         self.reserved.insert(wave.clone(), reserved);
-        Room::Granted
+        ReserveDecision::Granted
     }
 
     /// Settles or forfeits a reservation. Idempotent.

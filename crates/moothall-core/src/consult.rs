@@ -62,7 +62,7 @@ pub use self::committee::Committee;
 pub use self::control_record::{ControlRecord, control_records};
 pub use self::do_nothing::DO_NOTHING_ID;
 pub use self::dossier::dossier_tokens;
-pub use self::estimate::{ConsultEstimate, RoleEstimate, calls, estimate};
+pub use self::estimate::{ConsultEstimate, RoleEstimate, calls, estimate, needed_window};
 pub use self::forecasting::ForecastRecord;
 pub use self::fork::{
     Fork, ForkChange, ForkFault, ForkParent, ForkPoint, ForkRequest, fork, fork_changes,
@@ -92,6 +92,7 @@ pub use self::state::{
     SYNTHETIC_MARK,
 };
 pub use self::text_check::TextCheck;
+pub(crate) use self::text_check::UNCITED_READING;
 pub use self::verdict_plan::{
     ChanceLevel, ControlPlan, MAX_REPEAT, VerdictConflict, VerdictMode, VerdictPlan, VerdictRequest,
 };

@@ -64,6 +64,7 @@ pub use self::calculation::{
     CALCULATION_IMAGE, CalculationOutcome, CalculationRequest, CalculationResult,
     assumed_constants, calculation_facts,
 };
+pub(crate) use self::chain::window_for;
 pub(crate) use self::citations::cites;
 pub use self::input::{CallSettings, DebateInput, DebateScoring, InvalidDebate, base_calls};
 pub use self::log::{DebateLogEntry, log_json, transcript};

@@ -257,6 +257,18 @@ fn an_unreadable_edit_answer_is_requested_again_without_an_attempt() {
     assert_eq!((verdict, edited.attempts), (RunVerdict::Pass, 1));
 }
 
+#[test]
+fn the_schema_of_a_choice_lists_the_files_unless_they_are_many() {
+    let items = |count: usize| {
+        let names: Vec<RelPath> = (0..count).map(|number| path(&format!("f{number}"))).collect();
+        let schema = answer::choice_schema(crate::PromptRevision::V2, &names);
+        let schema: serde_json::Value = serde_json::from_str(schema.text()).unwrap();
+        schema["properties"]["files"]["items"].clone()
+    };
+    assert_eq!(items(2), serde_json::json!({"type": "string", "enum": ["f0", "f1"]}));
+    assert_eq!(items(101), serde_json::json!({"type": "string", "minLength": 1, "maxLength": 400}));
+}
+
 /// If a server does not enforce the schema, invalid answers are still rejected.
 #[test]
 fn an_answer_that_violates_the_edit_schema_is_not_a_proposal() {

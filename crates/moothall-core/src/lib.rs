@@ -12,6 +12,7 @@ pub mod budget;
 pub mod child;
 pub mod consult;
 pub mod debate;
+mod echo;
 pub mod edit;
 mod effect;
 mod event;

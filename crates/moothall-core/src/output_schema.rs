@@ -34,6 +34,11 @@ pub(crate) fn any_text() -> Value {
     json!({"type": "string"})
 }
 
+/// A text that is not empty.
+pub(crate) fn some_text() -> Value {
+    json!({"type": "string", "minLength": 1})
+}
+
 /// A text of at most `most` characters that is not empty.
 pub(crate) fn text(most: usize) -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": most})
@@ -53,3 +58,7 @@ pub(crate) fn integer(range: RangeInclusive<u8>) -> Value {
 pub(crate) fn v1_schema(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
+
+#[cfg(test)]
+#[path = "output_schema_tests.rs"]
+pub(crate) mod tests;

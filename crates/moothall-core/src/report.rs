@@ -19,6 +19,7 @@ mod memo;
 mod own_sections;
 mod scores;
 mod sections;
+mod unsupported_numbers;
 mod verdict_summary;
 mod visible;
 
@@ -37,4 +38,5 @@ pub use self::memo::{CitedFact, RunFacts, cited, memo};
 pub(crate) use self::own_sections::memo_templates;
 pub use self::scores::scores_csv;
 pub use self::sections::{MemoSection, sections};
+pub use self::unsupported_numbers::{UnsupportedNumber, unsupported_numbers};
 pub use self::verdict_summary::{VerdictRow, VerdictSummary};

@@ -16,6 +16,15 @@ struct RandomCards {
     cards: Vec<PanelCard>,
 }
 
+fn card(case: &PanelCase, debate: u64, judge: &PanelJudge, sum: u64) -> PanelCard {
+    PanelCard {
+        move_id: case.move_id.clone(),
+        debate: u32::try_from(debate).unwrap(),
+        member: judge.id.clone(),
+        scorecard: card_of_sum(u32::try_from(sum).unwrap()),
+    }
+}
+
 impl RandomCards {
     fn new(rng: &mut SplitMix64, moves: u64, members: u64, most_debates: u64) -> Self {
         let models = 1 + rng.below(members);
@@ -43,16 +52,24 @@ impl RandomCards {
                     if is_missing {
                         continue;
                     }
-                    cards.push(PanelCard {
-                        move_id: case.move_id.clone(),
-                        debate: u32::try_from(debate).unwrap(),
-                        member: judge.id.clone(),
-                        scorecard: card_of_sum(u32::try_from(value + noise).unwrap()),
-                    });
+                    cards.push(card(case, debate, judge, value + noise));
                 }
             }
         }
         Self { judges, cases, cards }
+    }
+
+    /// Replaces the cards by one for each case, debate and member.
+    fn complete(&mut self, debates: u64) {
+        let mut rng = SplitMix64::new(3);
+        self.cards.clear();
+        for case in &self.cases {
+            for (debate, judge) in (1..=debates)
+                .flat_map(|debate| self.judges.iter().map(move |judge| (debate, judge)))
+            {
+                self.cards.push(card(case, debate, judge, 10 + rng.below(30)));
+            }
+        }
     }
 
     fn table(&self) -> CardTable {
@@ -93,23 +110,32 @@ fn a_change_of_any_card_by_one_point_changes_the_verdict() {
     let mut random = RandomCards::new(&mut SplitMix64::new(2), 15, 5, 4);
     let before = verdict(&random.table());
     assert!(random.cards.len() > 150);
+    let metrics: Vec<String> = random.cards[0].scorecard.scores.keys().cloned().collect();
+    assert_eq!(metrics.len(), 4);
     for index in 0..random.cards.len() {
-        let score = |random: &mut RandomCards, change: fn(u8) -> u8| {
-            let score = random.cards[index].scorecard.scores.get_mut("a").unwrap();
-            *score = change(*score);
-        };
-        score(&mut random, |score| score - 1);
-        assert_ne!(verdict(&random.table()), before, "{:?}", random.cards[index]);
-        score(&mut random, |score| score + 1);
+        for metric in &metrics {
+            let set = |random: &mut RandomCards, score: u8| {
+                random.cards[index].scorecard.scores.insert(metric.clone(), score);
+            };
+            let score = random.cards[index].scorecard.scores[metric];
+            for changed in [score - 1, score + 1].into_iter().filter(|changed| *changed <= 10) {
+                set(&mut random, changed);
+                assert_ne!(verdict(&random.table()), before, "{metric}: {:?}", random.cards[index]);
+            }
+            set(&mut random, score);
+        }
     }
     assert_eq!(verdict(&random.table()), before);
 }
 
-/// 16 cases, 5 members and up to 4 debates, in a debug build.
+/// 16 cases, 5 members and 4 debates, in a debug build.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "measures the time of a pure function")]
 fn a_verdict_takes_at_most_five_milliseconds() {
-    let table = RandomCards::new(&mut SplitMix64::new(1), 15, 5, 4).table();
+    let mut random = RandomCards::new(&mut SplitMix64::new(1), 15, 5, 4);
+    random.complete(4);
+    assert_eq!(random.cards.len(), 16 * 5 * 4);
+    let table = random.table();
     let time = |_| {
         let start = std::time::Instant::now();
         let verdict = verdict(&table);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use moothall_core::consult::{GatherFailure, GatherFailureKind};
 use moothall_core::edit::DraftReply;
+use moothall_core::model::ModelRequest;
 use moothall_core::money::SpendTotals;
 use moothall_core::receipt::EffectTiming;
 use moothall_core::sandbox::{SandboxFailure, SandboxFailureKind};
@@ -44,7 +45,7 @@ pub struct TimedResult {
 }
 
 /// Creates the listener for a call, if the call is observed.
-type Listeners = dyn Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sync;
+type Listeners = dyn Fn(&ModelRequest) -> Option<Box<dyn ReplyListener>> + Send + Sync;
 
 /// Performs model calls through the gateway and charges them to one ledger.
 pub struct ModelPerformer {
@@ -69,18 +70,18 @@ impl ModelPerformer {
     #[must_use]
     pub fn with_listeners(
         self,
-        listeners: impl Fn(&EffectId) -> Option<Box<dyn ReplyListener>> + Send + Sync + 'static,
+        listeners: impl Fn(&ModelRequest) -> Option<Box<dyn ReplyListener>> + Send + Sync + 'static,
     ) -> Self {
         Self { listeners: Box::new(listeners), ..self }
     }
 }
 
 impl EffectPerformer for ModelPerformer {
-    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+    fn perform<'a>(&'a self, _: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
         Box::pin(async move {
             match effect {
                 Effect::CallModel(request) => {
-                    let mut listener = (self.listeners)(id);
+                    let mut listener = (self.listeners)(request);
                     let listener =
                         listener.as_mut().map(|listener| &mut **listener as &mut dyn ReplyListener);
                     let report = self.gateway.call(request, &self.ledger, listener).await;

@@ -197,7 +197,8 @@ impl Catalog {
         self.models.get(&model.to_string())?.knowledge_until
     }
 
-    /// The card of a model. Unlisted models get conservative defaults and no price.
+    /// The card of a model. Unlisted models get conservative defaults, and no price unless their
+    /// provider is free.
     pub fn card(&self, model: &ModelName) -> ModelCard {
         if model.is_demo() {
             return ModelCard::demo(model);
@@ -271,7 +272,8 @@ impl ModelProvider {
         })
     }
 
-    /// A user-defined provider, assumed to use the OpenAI API format like most servers.
+    /// A user-defined provider, assumed to use the OpenAI API format like most servers, and to be
+    /// free on this machine.
     pub(crate) fn compatible(name: &str, base_url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -285,7 +287,7 @@ impl ModelProvider {
             own_address: true,
             key_env: vec![key_variable_of(name)],
             default_model: None,
-            free: false,
+            free: is_loopback_address(base_url),
             schema: SchemaForm::Full,
             max_tokens_field: catalog_file::MAX_TOKENS.to_owned(),
             cache_control_in_parts: false,
@@ -303,7 +305,7 @@ impl ModelProvider {
 
     /// Whether its address is a loopback address.
     pub fn is_on_this_machine(&self) -> bool {
-        Url::parse(&self.base_url).is_ok_and(|url| is_loopback(&url))
+        is_loopback_address(&self.base_url)
     }
 
     fn apply(&mut self, own: &ProviderSettings) -> Result<(), CatalogError> {
@@ -369,6 +371,10 @@ impl ModelProvider {
     pub fn needs_key(&self) -> bool {
         !self.key_env.is_empty() && !self.own_address && !self.free
     }
+}
+
+fn is_loopback_address(base_url: &str) -> bool {
+    Url::parse(base_url).is_ok_and(|url| is_loopback(&url))
 }
 
 /// The default environment variable for a provider's API key.

@@ -285,6 +285,40 @@ fn a_provider_can_be_fully_configured_without_a_catalog_file() {
 }
 
 #[test]
+fn an_own_server_on_this_machine_is_free_unless_a_price_is_stated() {
+    let at = |base_url: &str| ProviderSettings {
+        base_url: Some(base_url.to_owned()),
+        ..ProviderSettings::default()
+    };
+    let prices = |name: &str, settings| {
+        let model = format!("{name}/tiny").parse().unwrap();
+        configured(name, settings).unwrap().card(&model).prices
+    };
+    for here in ["http://127.0.0.1:8080/v1", "http://localhost:8080/v1", "http://[::1]:1"] {
+        assert_eq!(prices("lab", at(here)), Some(ModelPrices::free()), "{here}");
+    }
+    assert_eq!(prices("lab", at("http://192.168.0.2:8080/v1")), None);
+    // The name of a paid provider: the server may be a proxy for it.
+    assert_eq!(prices("openai", at("http://127.0.0.1:8080/v1")), None);
+    let price = TokenPrice {
+        input: MicroUsd::new(200_000),
+        output: MicroUsd::new(800_000),
+        ..TokenPrice::default()
+    };
+    let stated = ProviderSettings {
+        price_input: Some(price.input),
+        price_output: Some(price.output),
+        ..at("http://127.0.0.1:8080/v1")
+    };
+    assert_eq!(prices("lab", stated), Some(ModelPrices::new(price, None)));
+    let row = "[model.\"lab/tiny\"]\nprice = { input = \"0.20\", output = \"0.80\" }\n";
+    let mut catalog = with_rows(row);
+    let settings = BTreeMap::from([("lab".to_owned(), at("http://127.0.0.1:8080/v1"))]);
+    catalog.configure(&settings).unwrap();
+    assert_eq!(card(&catalog, "lab/tiny").prices, Some(ModelPrices::new(price, None)));
+}
+
+#[test]
 fn a_built_in_provider_at_a_custom_url_needs_no_key() {
     let settings = ProviderSettings {
         base_url: Some("http://127.0.0.1:8080/v1/".to_owned()),

@@ -58,6 +58,11 @@ impl FairSlots {
         }
     }
 
+    /// Callers that wait for a slot.
+    pub(crate) fn queued(&self) -> usize {
+        self.lock().waiting.values().flatten().filter(|sender| !sender.is_closed()).count()
+    }
+
     /// Changes the number of slots. Slots in use above the number are removed when they are freed.
     pub(crate) fn set_width(&self, width: u32) {
         let mut state = self.lock();

@@ -215,6 +215,7 @@ impl Gateway {
             .get(request.model.provider())
             .ok_or_else(|| unknown_provider(&request.model))?;
         let address = self.address(&request.model);
+        let outage = self.connections.call_outage();
         let mut failing_since = None;
         let mut delays = delays(&self.retry);
         let mut cost_at_most = worst_case.usd.map(|_| MicroUsd::ZERO);
@@ -265,9 +266,14 @@ impl Gateway {
             if is_last || patience == RetryPatience::Once {
                 return Err(CallFault { failure, is_outage });
             }
+            outage.note_failing(address, &request.model, failure.kind);
             let (kind, delay_ms) =
                 (failure.kind.code(), u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
-            tracing::warn!(kind, delay_ms, tries, "model call failed, retrying");
+            if self.connections.is_worth_a_warning(address, tries, Instant::now()) {
+                tracing::warn!(kind, delay_ms, tries, "model call failed, retrying");
+            } else {
+                tracing::debug!(kind, delay_ms, tries, "model call failed, retrying");
+            }
             if let Some(listener) = &mut listener {
                 listener.restart();
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use moothall_core::model::{FailureKind, ModelFailure};
+use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, ClientBuilder, Response, Url};
 
@@ -20,7 +20,7 @@ use crate::key_supply::{ProviderSecrets, SentSecrets};
 use crate::model_limiters::ModelLimiters;
 use crate::provider_connections::ProviderConnections;
 use crate::request_target::{RequestHeaders, RequestTarget};
-use crate::shared_limiter::{MinuteQuota, SharedLimiter};
+use crate::shared_limiter::{MinuteQuota, Pass, SharedLimiter};
 use crate::wire::{self, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -180,35 +180,20 @@ impl HttpBackend {
     async fn try_once(&self, call: ModelAttempt<'_>) -> Result<BackendReply, FailedAttempt> {
         let limiter = self.limiters.of(call.request.model.name());
         let request = call.request;
-        let tokens = || request.prompt_tokens_expected() + u64::from(request.max_tokens);
-        let permit = tokio::select! {
+        let turn = async {
+            let tokens = || tokens_of(request);
+            let permit = limiter.enter(call.reservation.run(), tokens).await;
+            let permit = permit.map_err(|pause| unbilled(stopped(pause)))?;
+            Ok::<_, FailedAttempt>((permit, self.enter_shared_limiter(request).await))
+        };
+        let (permit, _shared_permit) = tokio::select! {
             biased;
-            permit = limiter.enter(call.reservation.run(), tokens) => {
-                permit.map_err(|pause| unbilled(stopped(pause)))?
-            }
+            turn = turn => turn?,
             // The provider may have asked for minutes, and nothing has been sent yet.
             () = call.reservation.run_pauses() => {
                 let detail = "the run paused before the call was sent".to_owned();
                 return Err(unbilled(ModelFailure::new(FailureKind::RateLimited, detail)));
             }
-        };
-        let _shared_permit = match &self.shared_limiter {
-            Some(shared_limiter) => {
-                let (model, limits) = (request.model.to_string(), self.provider.limits);
-                let pass = shared_limiter.enter(&model, limits.concurrent.get()).await;
-                if let Some(limit) = limits.requests_per_minute {
-                    let name = format!("{model} requests");
-                    shared_limiter.wait_for_quota(&name, 1, MinuteQuota::requests(limit)).await;
-                }
-                if let Some(limit) = limits.tokens_per_minute {
-                    let name = format!("{model} tokens");
-                    shared_limiter
-                        .wait_for_quota(&name, tokens(), MinuteQuota::tokens(limit))
-                        .await;
-                }
-                Some(pass)
-            }
-            None => None,
         };
         // Encode only after the permit, so that thousands of waiting calls hold no bodies, and
         // before the timeout starts, because the first call builds the HTTP client, which takes
@@ -250,6 +235,21 @@ impl HttpBackend {
                 Err(failed)
             }
         }
+    }
+
+    async fn enter_shared_limiter(&self, request: &ModelRequest) -> Option<Pass> {
+        let shared_limiter = self.shared_limiter.as_ref()?;
+        let (model, limits) = (request.model.to_string(), self.provider.limits);
+        let pass = shared_limiter.enter(&model, limits.concurrent.get()).await;
+        if let Some(limit) = limits.requests_per_minute {
+            let name = format!("{model} requests");
+            shared_limiter.wait_for_quota(&name, 1, MinuteQuota::requests(limit)).await;
+        }
+        if let Some(limit) = limits.tokens_per_minute {
+            let (name, quota) = (format!("{model} tokens"), MinuteQuota::tokens(limit));
+            shared_limiter.wait_for_quota(&name, tokens_of(request), quota).await;
+        }
+        Some(pass)
     }
 
     fn outgoing(&self, timeout: Duration) -> Result<OutgoingCall<'_>, ModelFailure> {
@@ -348,6 +348,11 @@ impl HttpBackend {
         redactor.end();
         Ok(answer)
     }
+}
+
+/// What a call counts against a limit of tokens.
+fn tokens_of(request: &ModelRequest) -> u64 {
+    request.prompt_tokens_expected() + u64::from(request.max_tokens)
 }
 
 /// Whether the provider rejected the key, which may have expired.

@@ -61,15 +61,24 @@ pub async fn list_models(
     connections: &ProviderConnections,
 ) -> Result<Vec<ServedModel>, ModelFailure> {
     let provider = ModelProvider::compatible("local", base_url);
+    list_provider_models(&provider, ProviderSecrets::default(), connections).await
+}
+
+/// The models of a provider. Empty if the provider does not list them.
+pub async fn list_provider_models(
+    provider: &ModelProvider,
+    secrets: ProviderSecrets,
+    connections: &ProviderConnections,
+) -> Result<Vec<ServedModel>, ModelFailure> {
     let path = provider.key_test_path.as_deref();
-    let body = get(&provider, path, ProviderSecrets::default(), connections).await?;
+    let body = get(provider, path, secrets.clone(), connections).await?;
     let mut models = body.as_ref().and_then(served_models).unwrap_or_default();
     // llama.cpp serves one model and states its window elsewhere.
     if let [ServedModel { context: context @ None, .. }] = models.as_mut_slice()
-        && let Some(root) = base_url.trim_end_matches('/').strip_suffix("/v1")
+        && let Some(root) = provider.base_url.trim_end_matches('/').strip_suffix("/v1")
     {
-        let provider = ModelProvider::compatible("local", root);
-        let secrets = ProviderSecrets::default();
+        let mut provider = provider.clone();
+        provider.base_url = root.to_owned();
         let body = get(&provider, Some("/props"), secrets, connections).await.unwrap_or_default();
         *context = body.and_then(|body| body.pointer(SERVED_WINDOW)?.as_u64());
     }

@@ -42,9 +42,11 @@ pub use crate::demo::{DEMO_MODEL, DemoBackend};
 pub use crate::gateway::{CallReport, Gateway, GatewayOptions, RecordingMode};
 pub use crate::http_client::build_http_client;
 pub use crate::key_supply::{KeyFuture, KeyResolver, KeySupply, ProviderSecrets};
-pub use crate::key_test::{KeyTestResult, ServedModel, list_models, test_key};
+pub use crate::key_test::{
+    KeyTestResult, ServedModel, list_models, list_provider_models, test_key,
+};
 pub use crate::ledger::{Budget, BudgetReservation, CallCost, RunLedger, SpendTotals};
-pub use crate::provider_connections::ProviderConnections;
+pub use crate::provider_connections::{ConnectionStatus, ProviderConnections, ProviderOutage};
 pub use crate::recording::RecordingStore;
 pub use crate::schema_check::{SchemaCheck, UnusableSchema};
 pub use crate::scripted_backend::{ScriptedBackend, said};

@@ -99,6 +99,11 @@ impl ModelLimiter {
         Ok(ModelPermit { limiter: self, _slot: slot, generation: self.state().generation })
     }
 
+    /// Calls that wait for a slot.
+    pub(crate) fn queued(&self) -> usize {
+        self.slots.queued()
+    }
+
     /// First come, first served. Otherwise small calls would drain the bucket and a large call
     /// would never find it full.
     async fn wait_for_quotas(&self, tokens: impl FnOnce() -> u64) {

@@ -20,6 +20,12 @@ impl ModelLimiters {
         Self { limits, by_model: Mutex::default() }
     }
 
+    /// Calls that wait for a slot.
+    pub(crate) fn queued(&self) -> usize {
+        let by_model = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
+        by_model.values().map(|limiter| limiter.queued()).sum()
+    }
+
     pub(crate) fn of(&self, model: &str) -> Arc<ModelLimiter> {
         let mut by_model = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         match by_model.get(model) {

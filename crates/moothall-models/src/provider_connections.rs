@@ -2,12 +2,19 @@
 //! to the process and not to each run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use moothall_core::model::{FailureKind, ModelName};
 
 use crate::catalog::{ModelProvider, ProviderLimits};
 use crate::http::HttpClients;
 use crate::model_availability::ModelAvailability;
 use crate::model_limiters::ModelLimiters;
+
+/// Concurrent calls find the same outage. Their warnings within this time are one warning.
+const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Cheap to clone; clones share everything.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +29,45 @@ struct SharedLimits {
     /// Addresses that have answered a call, so that their failures are outages and not mistakes in
     /// the configuration.
     answered: Mutex<BTreeSet<String>>,
+    /// Calls whose last attempt was not answered and is repeated.
+    failing: Mutex<BTreeMap<u64, FailingProvider>>,
+    next_call: AtomicU64,
+    /// When failed attempts were reported last, by address and number of the attempt.
+    warned: Mutex<BTreeMap<(String, u32), Instant>>,
     availability: ModelAvailability,
+}
+
+#[derive(Debug)]
+struct FailingProvider {
+    address: String,
+    model: ModelName,
+    kind: FailureKind,
+    since: Instant,
+}
+
+/// What the status says about one call that is repeated. Dropping it ends that, whether the call was
+/// answered, given up or cancelled.
+#[derive(Debug)]
+pub(crate) struct CallOutage {
+    shared: Arc<SharedLimits>,
+    id: u64,
+}
+
+/// What the calls of this process wait for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConnectionStatus {
+    /// Calls that wait because the limit of concurrent calls is reached.
+    pub queued: usize,
+    /// The failure that has lasted longest and is being retried.
+    pub outage: Option<ProviderOutage>,
+}
+
+/// A provider that does not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderOutage {
+    pub model: ModelName,
+    pub kind: FailureKind,
+    pub lasted: Duration,
 }
 
 /// Runs share limits if they use the same server with the same limits.
@@ -66,9 +111,75 @@ impl ProviderConnections {
         if !answered.contains(address) {
             answered.insert(address.to_owned());
         }
+        drop(answered);
+        self.shared.failing().retain(|_, failing| failing.address != address);
+    }
+
+    /// For the failures of one call.
+    pub(crate) fn call_outage(&self) -> CallOutage {
+        let id = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
+        CallOutage { shared: Arc::clone(&self.shared), id }
+    }
+
+    /// What the calls of this process wait for.
+    pub fn status(&self) -> ConnectionStatus {
+        let limiters = self.shared.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        let queued = limiters.values().map(|limiters| limiters.queued()).sum();
+        drop(limiters);
+        let failing = self.shared.failing();
+        let longest = failing.values().min_by_key(|failing| failing.since);
+        let outage = longest.map(|failing| ProviderOutage {
+            model: failing.model.clone(),
+            kind: failing.kind,
+            lasted: failing.since.elapsed(),
+        });
+        ConnectionStatus { queued, outage }
     }
 
     pub(crate) fn has_answered(&self, address: &str) -> bool {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).contains(address)
     }
+
+    /// Whether a failed attempt is reported as a warning.
+    pub(crate) fn is_worth_a_warning(&self, address: &str, tries: u32, now: Instant) -> bool {
+        let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        warned.retain(|_, last| now.saturating_duration_since(*last) < WARNING_INTERVAL);
+        let key = (address.to_owned(), tries);
+        let is_new = !warned.contains_key(&key);
+        if is_new {
+            warned.insert(key, now);
+        }
+        is_new
+    }
 }
+
+impl SharedLimits {
+    fn failing(&self) -> MutexGuard<'_, BTreeMap<u64, FailingProvider>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallOutage {
+    /// An attempt of the call failed and is repeated.
+    pub(crate) fn note_failing(&self, address: &str, model: &ModelName, kind: FailureKind) {
+        let mut failing = self.shared.failing();
+        let before = failing.remove(&self.id);
+        // The provider answered, although the answer cannot be used.
+        if !kind.pauses_run() {
+            return;
+        }
+        let since = before.map_or_else(Instant::now, |before| before.since);
+        let (address, model) = (address.to_owned(), model.clone());
+        failing.insert(self.id, FailingProvider { address, model, kind, since });
+    }
+}
+
+impl Drop for CallOutage {
+    fn drop(&mut self) {
+        self.shared.failing().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+#[path = "provider_connections_tests.rs"]
+mod tests;

@@ -72,7 +72,8 @@ pub struct ProviderSettings {
     pub context: Option<NonZeroU32>,
     /// Maximum output tokens of this provider's models.
     pub max_output: Option<NonZeroU32>,
-    /// Price of a million prompt tokens in dollars, such as `"0.20"`. Needs `price_output`.
+    /// Price of a million prompt tokens in dollars, such as `"0.20"`. Needs `price_output`. Without a
+    /// price, a provider that is not built in is free if its server is on this machine.
     #[serde(with = "dollars_option")]
     #[schemars(with = "Option<String>", extend("x-type" = "dollars"))]
     pub price_input: Option<MicroUsd>,

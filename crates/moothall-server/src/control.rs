@@ -126,8 +126,7 @@ pub(crate) async fn approve(
     };
     app.store.approve(&row.run_id, approval).await?;
     let record = RunRecord::read(&*app.store, &row.run_id).await?;
-    let after = ranked(&record)?;
-    let rank = after.moves().find(|one| one.move_id == move_id).and_then(|one| one.rank);
+    let rank = ranked(&record)?.meaningful_rank(&move_id);
     Ok(Json(ApproveMoveResponse { move_id, rank }))
 }
 

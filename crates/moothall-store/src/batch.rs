@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use moothall_core::EffectId;
-use moothall_core::budget::{BudgetAccount, ReserveRequest, Room};
+use moothall_core::budget::{BudgetAccount, ReserveDecision, ReserveRequest};
 
 use crate::prepared_commit::{PreparedCommit, text};
 use crate::rows::json;
@@ -29,7 +29,7 @@ pub struct BatchAdmission {
     pub entries: BTreeMap<EffectId, JournalEntry>,
     /// The budget decision; `None` if there was a control request or a result, because then nothing
     /// is reserved.
-    pub reservation: Option<Room>,
+    pub reservation: Option<ReserveDecision>,
 }
 
 /// A run's budget account while its row is locked.
@@ -54,7 +54,10 @@ impl<'a> BudgetSession<'a> {
     }
 
     /// Reserves budget. The spending itself is updated on settlement.
-    pub(crate) fn reserve(&mut self, request: &ReserveRequest) -> Result<Room, StoreError> {
+    pub(crate) fn reserve(
+        &mut self,
+        request: &ReserveRequest,
+    ) -> Result<ReserveDecision, StoreError> {
         Ok(self.account()?.reserve(request))
     }
 

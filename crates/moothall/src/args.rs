@@ -400,6 +400,9 @@ pub(crate) struct ModelsArgs {
     /// Set the base URL of the provider, with --check
     #[arg(long, value_name = "URL", requires = "check")]
     pub(crate) base_url: Option<String>,
+    /// Write the context window that your own server states into the configuration file, with --check
+    #[arg(long, requires = "check")]
+    pub(crate) save: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

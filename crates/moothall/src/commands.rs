@@ -11,6 +11,7 @@ mod check;
 mod cluster;
 pub(crate) mod committee;
 mod config;
+mod config_edit;
 mod connect;
 mod consult;
 mod demo;

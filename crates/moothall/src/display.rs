@@ -2,6 +2,7 @@
 
 pub(crate) mod annotations;
 mod consult_events;
+pub(crate) mod table;
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -9,11 +10,15 @@ use moothall_core::drafts::DraftState;
 use moothall_core::money::{MicroUsd, SpendTotals};
 use moothall_core::sandbox::ExecutionExit;
 use moothall_core::text::sanitize_line;
-use moothall_core::{Conclusion, Outcome, RunEventBody, RunFinding, RunVerdict};
+use moothall_core::view::is_extra_call;
+use moothall_core::{
+    Conclusion, EffectId, Outcome, PauseReason, RunEventBody, RunFinding, RunVerdict,
+};
+use moothall_models::ProviderOutage;
 use moothall_store::{RunRow, RunState, StoredEvent};
 use serde_json::{Value, json};
 
-pub(crate) use self::consult_events::{degradation, layer};
+pub(crate) use self::consult_events::{LAYERS, degradation, layer};
 
 /// Limit for untrusted text on one line.
 const LINE_CHARS: usize = 160;
@@ -116,6 +121,17 @@ pub(crate) fn runs(count: u64) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
+/// A provider that does not answer and is called again.
+pub(crate) fn outage(outage: &ProviderOutage) -> String {
+    let ProviderOutage { model, kind, lasted } = outage;
+    format!("{model} has not answered for {} s ({kind}); trying again", lasted.as_secs())
+}
+
+/// Calls that wait for others to end. `None` if there are none.
+pub(crate) fn queued(calls: usize) -> Option<String> {
+    (calls > 0).then(|| format!("{} queued", counted(calls, "call")))
+}
+
 /// "1 worker", "2 workers".
 pub(crate) fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -138,6 +154,17 @@ pub(crate) fn exit(exit: &ExecutionExit) -> String {
     line(&exit.to_string())
 }
 
+/// Why an answer was rejected, and whether the model is asked again: always after a first answer,
+/// except for questions without a schema and files that the last attempt of an edit chose.
+pub(crate) fn rejection(effect_id: &EffectId, problems: &[String]) -> String {
+    let id = effect_id.as_str();
+    let may_be_last = is_extra_call(effect_id)
+        || id == "answer"
+        || ["/choose", "/propose-3"].iter().any(|last| id.ends_with(last));
+    let again = if may_be_last { "" } else { "; asking again" };
+    format!("{}{again}", line(&problems.join("; ")))
+}
+
 /// An event on one line.
 pub(crate) fn event(stored: &StoredEvent) -> String {
     match &stored.event.body {
@@ -154,8 +181,8 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
         RunEventBody::ModelFailed { model, kind, detail, .. } => {
             line(&format!("{model} failed ({kind}: {detail})"))
         }
-        RunEventBody::OutputRejected { problems, .. } => {
-            line(&format!("unusable answer: {}", problems.join("; ")))
+        RunEventBody::OutputRejected { effect_id, problems } => {
+            format!("answer rejected: {}", rejection(effect_id, problems))
         }
         RunEventBody::CodeGenerated { code_lines, dependencies, confidence_permille, .. } => {
             let mut summary = lines_of_code(*code_lines);
@@ -185,6 +212,7 @@ pub(crate) fn event(stored: &StoredEvent) -> String {
             }
         },
         RunEventBody::Critiqued { text, .. } => line(&format!("critique: {text}")),
+        RunEventBody::RunPaused { reason: PauseReason::Person, detail, .. } => line(detail),
         RunEventBody::RunPaused { detail, .. } => line(&format!("paused: {detail}")),
         // Not "passed": without a contract `RunVerdict::Pass` only means that the program ran, and the
         // event does not say.
@@ -229,3 +257,7 @@ pub(crate) fn short_number(number: u64) -> String {
         _ => format!("{}.{} M", number / 1_000_000, number % 1_000_000 / 100_000),
     }
 }
+
+#[cfg(test)]
+#[path = "display_tests.rs"]
+mod tests;

@@ -60,6 +60,25 @@ pub(crate) fn absolute_path(path: Option<&Path>) -> Result<Option<PathBuf>, CliE
     path.map(absolute).transpose()
 }
 
+/// Extensions of files that a memo would damage: formats of `moothall report`, and documents.
+const OTHER_FORMATS: [&str; 8] = ["pdf", "html", "htm", "csv", "json", "jsonl", "docx", "xlsx"];
+
+/// Makes the path of a memo absolute. A memo is Markdown, which must not replace, for example, a PDF.
+pub(crate) fn memo_path(path: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    if let Some(path) = path
+        && let Some(extension) = path.extension()
+        && OTHER_FORMATS.iter().any(|known| extension.eq_ignore_ascii_case(known))
+    {
+        let problem =
+            format!("`--memo` writes Markdown, but `{}` has another format", path.display());
+        return Err(CliError::usage(problem).with_hint(
+            "pass `--memo memo.md`, and export other formats of the finished run with \
+             `moothall report RUN --format pdf --output memo.pdf`",
+        ));
+    }
+    absolute_path(path)
+}
+
 /// Reads a text file; `called` names it in the error if it is too large.
 pub(crate) fn read_text(
     path: &Path,

@@ -301,6 +301,10 @@ pub(crate) fn hint(error: &SandboxError) -> Option<String> {
             let known: Vec<&str> = ImageRecipe::names().collect();
             format!("available images: {}", known.join(", "))
         }
+        SandboxError::LandlockDisabled => {
+            "add `landlock` to the kernel parameter `lsm=` and restart".to_owned()
+        }
+        SandboxError::LandlockTooOld { .. } => "update the Linux kernel".to_owned(),
         _ => return None,
     })
 }

@@ -29,6 +29,7 @@ mod open_files;
 mod pdf_helper;
 mod pdf_sandbox;
 mod process_resources;
+mod received_text;
 mod release_images;
 mod run_store;
 mod store_limiter;

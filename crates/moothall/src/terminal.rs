@@ -192,6 +192,12 @@ pub(crate) fn size() -> (usize, usize) {
     window.map_or((80, 24), |window| (usize::from(window.ws_col), usize::from(window.ws_row)))
 }
 
+/// Columns of the terminal on standard output; `None` for files and pipes.
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(io::stdout()).ok()?.ws_col;
+    (columns > 0).then(|| usize::from(columns))
+}
+
 /// The columns of a terminal that is too narrow for the lines of most commands.
 fn narrow_columns(output: impl AsFd) -> Option<usize> {
     let columns = rustix::termios::tcgetwinsize(output).ok()?.ws_col;
@@ -211,11 +217,14 @@ fn fit_lines(text: &str, columns: usize) -> Cow<'_, str> {
         let mut width = 0;
         for word in line.split_inclusive(' ') {
             let length = visible_columns(word.trim_end());
-            if width > indent.len() && width + length > columns {
+            if length > 0 && width + length > columns {
                 fitted.truncate(fitted.trim_end_matches(' ').len());
-                fitted.push('\n');
-                fitted.push_str(indent);
-                width = indent.len();
+                if !(fitted.is_empty() || fitted.ends_with('\n')) {
+                    fitted.push('\n');
+                }
+                // A long word needs the columns of the indent.
+                width = indent.len().min(columns.saturating_sub(length));
+                fitted.push_str(&indent[..width]);
             }
             fitted.push_str(word);
             width += length + usize::from(word.ends_with(' '));

@@ -45,6 +45,11 @@ fn long_lines_of_a_narrow_terminal_are_broken_between_words() {
         fit_lines("incomprehensibility is one word", 10),
         "incomprehensibility\nis one\nword"
     );
+    // A long word gets less indent.
+    assert_eq!(
+        fit_lines("          incomprehensibility is long", 24),
+        "     incomprehensibility\n          is long"
+    );
     assert_eq!(fit_lines("fits", 20), "fits");
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use moothall_core::text::sanitize_line;
 
 use crate::display;
+use crate::received_text::ReceivedText;
 use crate::terminal::{self, DIM};
 
 /// Shorter work shows nothing on a terminal.
@@ -45,11 +46,13 @@ struct WorkState {
 }
 
 /// How much of a step is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum WorkSize {
     Unknown,
     /// The step usually takes this long.
     Usually(Duration),
+    /// The answer of a model.
+    Answer(ReceivedText),
     Steps {
         done: u64,
         total: u64,
@@ -153,6 +156,7 @@ fn line(what: &str, elapsed: Duration, size: &WorkSize) -> String {
             let left = (!left.is_zero()).then_some(left);
             (None, left)
         }
+        WorkSize::Answer(received) => (received.label(), None),
         WorkSize::Steps { done, total } => {
             (Some(format!("{done} of {total}")), remaining(elapsed, *done, *total))
         }

@@ -37,7 +37,7 @@ screen() {
 # shows TEXT [SECONDS]: waits until the screen shows it.
 shows() {
     local deadline=$((SECONDS + ${2:-100}))
-    until screen | grep --quiet --fixed-strings -- "$1"; do
+    until screen | grep --fixed-strings -- "$1" >/dev/null; do
         ((SECONDS < deadline)) || fail "the screen never showed: $1"$'\n'"$(screen)"
         sleep 0.05
     done

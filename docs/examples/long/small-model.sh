@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A small model on this machine, set up by `moothall init` alone: a question, an answer that follows a schema, three programs and a consultation
 # with two moves and two rounds. A small model may fail a task; the screen must always say how it ended. Prints how often answers were refused,
-# asked for again or degraded.
+# asked for again or degraded, and how many calls of each kind had a usable answer at the first try.
 #
 #   LOCAL_MODEL_URL  the server; a model of 0.5 to 1.5 billion parameters is meant
 # shellcheck source-path=SCRIPTDIR source=../lib/start.sh
@@ -66,3 +66,23 @@ count() {
 }
 printf 'consultation: %d answers, %d refused, %d debates degraded\n' \
     "$(count '"event":"model_replied"')" "$(count '"event":"output_rejected"')" "$(screen | grep --count 'degraded')"
+
+"$program" runs --json >runs.json
+for run in $(python3 -c 'import json; print(*(run["run_id"] for run in json.load(open("runs.json"))["runs"]))'); do
+    "$program" calls "$run" --jsonl
+done >calls.jsonl
+python3 - <<'PYTHON'
+import collections
+import json
+
+calls, used = collections.Counter(), collections.Counter()
+for line in open("calls.jsonl"):
+    call = json.loads(line)
+    if not call["retry"]:
+        calls[call["purpose"]] += 1
+        used[call["purpose"]] += call["result"] == "used"
+print(f"{'kind':24}{'calls':>6}{'usable at first try':>21}")
+for kind, count in sorted(calls.items()):
+    share = f"{used[kind]} ({100 * used[kind] // count} %)"
+    print(f"{kind:24}{count:6}{share:>21}")
+PYTHON

@@ -43,7 +43,7 @@ export type ApproveMoveResponse = {
  */
 move: string, 
 /**
- * Rank of the move after the approval.
+ * Rank of the move after the approval; null if a panel judged the moves.
  */
 rank: number | null, };
 

@@ -34,6 +34,8 @@ pub struct CompanyResult<'a> {
 pub struct BenchmarkReport {
     /// Number of companies.
     pub companies: u32,
+    /// Largest number of moves of a company.
+    pub moves: u32,
     /// Mean of Kendall's tau between estimates and true values.
     pub tau: f64,
     /// Companies whose best move is in the lead.
@@ -42,14 +44,14 @@ pub struct BenchmarkReport {
     pub lead_is_best: u32,
     /// Mean number of moves in the lead.
     pub lead_size: f64,
-    /// The share of intervals that hold the true value.
-    pub coverage: f64,
+    /// The share of intervals that hold the true value. `None` if no verdict has tiers.
+    pub coverage: Option<f64>,
     /// Stated chances to be among the best three, and how often they came true.
     pub chances: Vec<ReportedChance>,
     /// Mean squared error of the stated chances.
-    pub brier: f64,
+    pub brier: Option<f64>,
     /// The same for a panel that always states the base rate.
-    pub brier_of_base_rate: f64,
+    pub brier_of_base_rate: Option<f64>,
     /// Planted controls.
     pub controls: ControlTally,
     /// The share of pairs of moves that a second debate put into another order.
@@ -154,14 +156,15 @@ impl BenchmarkReport {
         }
         let companies = panels.len() as f64;
         Ok(Self {
-            companies: u32::try_from(panels.len()).unwrap_or(u32::MAX),
+            companies: count(panels.len()),
+            moves: count(results.iter().map(|one| one.titles.len()).max().unwrap_or(0)),
             tau: sums.tau / companies,
             best_in_lead: sums.best_in_lead,
             lead_is_best: sums.lead_is_best,
             lead_size: sums.lead_size / companies,
-            coverage: sums.covered / sums.intervals,
-            brier: sums.squared_error / sums.stated,
-            brier_of_base_rate: sums.base_rate * (1.0 - sums.base_rate / sums.stated) / sums.stated,
+            coverage: mean(sums.covered, sums.intervals),
+            brier: mean(sums.squared_error, sums.stated),
+            brier_of_base_rate: mean(sums.base_rate, sums.stated).map(|rate| rate * (1.0 - rate)),
             chances: sums.bins.iter().map(ReportedChance::mean).collect(),
             controls: sums.controls,
             flips: flips.share(),
@@ -195,6 +198,14 @@ impl BenchmarkReport {
             companies: self.companies,
         }
     }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+fn mean(sum: f64, count: f64) -> Option<f64> {
+    (count > 0.0).then(|| sum / count)
 }
 
 fn models(panels: &[ScoredPanel<'_>]) -> Vec<String> {

@@ -13,12 +13,15 @@ use super::panel_prompt::{self, CASE_TOKENS};
 use super::prompt::document_tokens;
 use super::proposals;
 use super::verdict_plan::{ControlPlan, VerdictPlan};
-use crate::debate::{CALCULATION_TOKENS, MAX_PER_DEBATE, base_calls};
+use crate::debate::{CALCULATION_TOKENS, MAX_PER_DEBATE, base_calls, window_for};
 use crate::model::{CallPurpose, ModelList, ModelName, TokenUsage};
 use crate::tokens_expected;
 
 /// Head and citation rules of a dossier.
 const DOSSIER_RULES_TOKENS: u64 = 400;
+
+/// The same in the prompts of F1 and F2, which need few rules.
+const INFERENCE_RULES_TOKENS: u64 = 250;
 
 /// Estimated model usage of a consultation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,13 @@ pub struct ConsultEstimate {
     pub beside: u32,
     /// By role, in the order of the stages.
     pub roles: Vec<RoleEstimate>,
+    /// The longest call of the high estimate.
+    pub largest_call: TokenUsage,
+}
+
+/// The smallest context window in which this call is not shortened.
+pub fn needed_window(call: &TokenUsage) -> u64 {
+    window_for(call.total())
 }
 
 /// Estimate for the members of a role that use one model. Prices differ by model, so the cost is a
@@ -90,12 +100,24 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
         }
         None => (most * 5 / 8, most),
     };
+    let read = evidence.map(|known| known.saturating_add(INFERENCE_RULES_TOKENS).min(most));
     let message = u64::from(input.calls.message_tokens);
     let calculations = CalculationTokens::of(input);
-    let low =
-        TextLengths { dossier: low, document: full / 6, message: 150.min(message), move_: 500 };
+    let low = TextLengths {
+        read: read.unwrap_or(low),
+        dossier: low,
+        document: full / 6,
+        message: 150.min(message),
+        move_: 500,
+    };
     let message = message + calculations.message;
-    let high = TextLengths { dossier: high, document: full, message, move_: full / 3 };
+    let high = TextLengths {
+        read: read.unwrap_or(high),
+        dossier: high,
+        document: full,
+        message,
+        move_: full / 3,
+    };
     let mut roles = Vec::new();
     let mut add = |purpose,
                    (models, members): (&ModelList, Vec<&CommitteeMember>),
@@ -124,11 +146,16 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
         };
         add(purpose, agent, 1, &|lengths, bound| {
             let own = 500 + input.added_tokens(&inference);
-            chain(0, lengths.dossier + own, lengths.document, 300, 1 + bound.rewrites(1))
+            chain(0, lengths.read + own, lengths.document, 300, 1 + bound.rewrites(1))
         });
     }
     let moves = input.all_moves();
     let brief = input.terms.brief.as_deref().map_or(0, |brief| tokens_expected(brief) + 80);
+    let schema = tokens_expected(proposals::schema(input.calls.prompts, 3).text());
+    let own = 600 + brief + schema + input.added_tokens(&["analyst", "propose", "brief"]);
+    // Each rewrite branches off the first reply.
+    let rewrite =
+        |lengths: &TextLengths| after(lengths.dossier + own, lengths.document + 300, lengths.move_);
     let analysts = input.called_analysts();
     let called = analysts.iter().map(|(analyst, _)| *analyst);
     for group in by_model(called, |analyst| input.analyst_model(analyst)) {
@@ -136,13 +163,9 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
         let in_group = analysts.iter().filter(|(one, _)| ids.contains(&one.id.as_str()));
         let shares: Vec<u32> = in_group.map(|(_, share)| *share).collect();
         add(CallPurpose::Analyst, group, count(shares.len()), &|lengths, bound| {
-            let schema = tokens_expected(proposals::schema(input.calls.prompts, 3).text());
-            let own = 600 + brief + schema + input.added_tokens(&["analyst", "propose", "brief"]);
             let asked = shares.iter().map(|share| {
                 let first = chain(lengths.dossier, own, lengths.document, 300, 1);
-                // Each rewrite branches off the first reply.
-                let again = after(lengths.dossier + own, lengths.document + 300, lengths.move_);
-                first.plus(&times(&again, u64::from(bound.rewrites(*share))))
+                first.plus(&times(&rewrite(lengths), u64::from(bound.rewrites(*share))))
             });
             with_one_cache_write(
                 asked.fold(TokenUsage::default(), |sum, one| sum.plus(&one)),
@@ -219,6 +242,9 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
             });
         }
     }
+    // The scores follow a whole debate. Cases of the panel have a fixed length.
+    let longest = [rewrite(&high), debate.score(&high)];
+    let largest_call = longest.into_iter().max_by_key(TokenUsage::total).unwrap_or_default();
     if let Some(parent) = &input.parent {
         roles.retain(|role| !parent.from.reuses(role.purpose));
     }
@@ -229,7 +255,7 @@ pub fn estimate(input: &ConsultInput, evidence: Option<u64>) -> ConsultEstimate 
     let all = roles.iter().map(|role| role.calls).fold(0, u32::saturating_add);
     let beside = roles.iter().filter(is_beside);
     let beside = beside.map(|role| role.calls).fold(0, u32::saturating_add);
-    ConsultEstimate { calls: all.saturating_sub(beside), beside, roles }
+    ConsultEstimate { calls: all.saturating_sub(beside), beside, roles, largest_call }
 }
 
 /// How much calculations add to prompts and answers; nothing if they are off.
@@ -307,6 +333,8 @@ fn count(members: usize) -> u32 {
 
 /// Text lengths in tokens.
 struct TextLengths {
+    /// The evidence that F1 and F2 read, without what they write.
+    read: u64,
     dossier: u64,
     document: u64,
     message: u64,

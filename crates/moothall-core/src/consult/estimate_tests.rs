@@ -47,6 +47,16 @@ fn short_evidence_lowers_the_estimate() {
 }
 
 #[test]
+fn the_largest_call_is_a_score_after_a_whole_debate() {
+    let whole = estimate(&input(), Some(5_000));
+    let score = whole.roles.iter().find(|role| role.purpose == CallPurpose::Score).unwrap();
+    assert_eq!(times(&whole.largest_call, u64::from(score.calls)), score.high);
+    // A margin of 15 %, because lengths are estimates.
+    let call = TokenUsage { input: 80, output: 5, ..TokenUsage::default() };
+    assert_eq!(needed_window(&call), 100);
+}
+
+#[test]
 fn most_of_a_prompt_is_read_from_the_cache() {
     let low = estimate(&input(), Some(5_000)).low();
     assert!(low.cache_read > 8 * (low.input + low.cache_write_5m), "{low:?}");

@@ -30,7 +30,7 @@ fn consultation_prompts_match_their_snapshots() {
         small_input(),
         &[
             ("F1", said(wrong)),
-            ("F1/rewrite", said("Revenue grew.")),
+            ("F1/rewrite", said("Revenue grew [F0:Revenue:FY2025].")),
             ("analyst_1", said("no")),
             ("analyst_1/ask-2", moves([claiming("bicycles", wrong)])),
             ("m1/rewrite", moves([claiming("bicycles", wrong)])),

@@ -1,8 +1,10 @@
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::support::{proposal, reply};
 use super::*;
 use crate::model::StopReason;
+use crate::output_schema::tests::conforming;
 
 fn answer(moves: &[Value]) -> ModelReply {
     reply(json!({ "moves": moves }).to_string())
@@ -121,5 +123,14 @@ fn missing_moves_and_empty_fields_are_problems_in_every_revision() {
                 "move 1: `risks` has 0 entries; 1 to 8 are wanted"
             ]
         );
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_answer_that_conforms_to_the_schema_of_moves_is_accepted(
+        text in conforming(&schema(PromptRevision::V2, 3)),
+    ) {
+        prop_assert_eq!(read(PromptRevision::V2, &reply(text), 3).unwrap().len(), 3);
     }
 }

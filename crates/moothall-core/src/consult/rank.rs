@@ -196,6 +196,13 @@ impl ConsultResult {
     pub fn moves(&self) -> impl Iterator<Item = &RankedMove> {
         self.recommended.iter().chain(&self.other)
     }
+
+    /// The rank of a move. `None` also if a panel judged the moves, because then the stored rank
+    /// would order moves within a tier.
+    pub fn meaningful_rank(&self, move_id: &str) -> Option<u32> {
+        let found = self.moves().find(|one| one.move_id == move_id);
+        found.filter(|_| self.verdict.is_none())?.rank
+    }
 }
 
 /// The outcome after moves were approved: they are ranked with their marks, and their findings no

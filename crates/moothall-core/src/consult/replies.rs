@@ -13,10 +13,11 @@ use super::text_check::TextCheck;
 use super::truncate::lines;
 use super::workflow::{
     AnalystAttempt, Consult, ConsultCall, ConsultTask, EvidenceReading, PendingConsultEffect,
-    SyntheticDataKind,
+    ReadingAttempt, SyntheticDataKind,
 };
 use crate::child::ChildEnd;
 use crate::debate::DebateResult;
+use crate::echo::is_echo;
 use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputFault, ask_again};
 use crate::{
@@ -25,8 +26,8 @@ use crate::{
 
 const MAX_DOCUMENT_BYTES: usize = 32 * 1024;
 
-/// Lines shorter than this are ignored in the search for copied text: headings are requested.
-const MIN_ECHO_CHARS: usize = 40;
+/// How much of an answer without a reading is shown to its author.
+const MAX_REPEATED_BYTES: usize = 400;
 
 const EMPTY: &str = "the answer is empty";
 const ECHO: &str = "the answer repeats the prompt";
@@ -47,9 +48,11 @@ impl Consult {
         }
         match task {
             ConsultTask::Synthesize(what) => self.synthesized(what, reply, step),
-            ConsultTask::Read(which, None) => self.read(id, which, &request, reply, step),
-            ConsultTask::Read(which, Some(first)) => {
-                self.accept_rewrite(id, which, first, reply, step)
+            ConsultTask::Read(which, ReadingAttempt::First) => {
+                self.read(id, which, &request, reply, step);
+            }
+            ConsultTask::Read(which, ReadingAttempt::Rewrite(first)) => {
+                self.accept_rewrite(id, which, first, &request, reply, step);
             }
             ConsultTask::Propose { analyst_index, attempt } => {
                 self.proposed(id, analyst_index, attempt, &request, reply, step);
@@ -69,11 +72,11 @@ impl Consult {
                 self.failed(what.agent(), why);
                 self.agent_complete(step, 0, what.agent(), Vec::new());
             }
-            ConsultTask::Read(which, None) => {
+            ConsultTask::Read(which, ReadingAttempt::First | ReadingAttempt::Rewrite(None)) => {
                 self.failed(which.agent(), why);
                 self.agent_complete(step, 1, which.agent(), Vec::new());
             }
-            ConsultTask::Read(which, Some(first)) => {
+            ConsultTask::Read(which, ReadingAttempt::Rewrite(Some(first))) => {
                 self.failed(&format!("{}/rewrite", which.agent()), why);
                 self.store_reading(which, first, step);
             }
@@ -122,29 +125,51 @@ impl Consult {
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        let is_echo = self.known.prompts > PromptRevision::V1 && is_echo(request, &reply.text);
-        let document = self.checked(which, reply).filter(|_| !is_echo);
-        let Some(document) = document else {
-            let why = if is_echo { ECHO } else { EMPTY };
-            return self.record_failure(
-                ConsultTask::Read(which, None),
-                AgentFailure::of_answer(why),
-                step,
-            );
+        let document = match self.checked(which, request, reply) {
+            Ok(document) => document,
+            Err(why) => return self.read_again(id, which, request, reply, why, step),
         };
         let is_flagged = document.check.is_flagged();
         step.publish.push(claim_checked(id, which.document(), &document.check, is_flagged));
         if is_flagged {
-            let again = match which {
-                EvidenceReading::F1 => self.ids.f1.again.clone(),
-                EvidenceReading::F2 => self.ids.f2.again.clone(),
-            };
             let found = &document.check.findings;
             let request =
                 prompt::rewrite_document(self.known.texts(), request, &document.text, found);
-            self.call(step, again, ConsultTask::Read(which, Some(document)), request);
+            let attempt = ReadingAttempt::Rewrite(Some(document));
+            self.call(step, self.rewrite_id(which), ConsultTask::Read(which, attempt), request);
         } else {
             self.store_reading(which, with_truncation_finding(document, which, reply), step);
+        }
+    }
+
+    /// Requests a reading once more after an answer without one.
+    fn read_again(
+        &mut self,
+        id: &EffectId,
+        which: EvidenceReading,
+        request: &ModelRequest,
+        reply: &ModelReply,
+        why: &str,
+        step: &mut Step,
+    ) {
+        let answer = lines(&reply.text, MAX_REPEATED_BYTES);
+        // Providers reject an assistant message without text.
+        if self.known.prompts == PromptRevision::V1 || answer.is_empty() {
+            let task = ConsultTask::Read(which, ReadingAttempt::First);
+            return self.record_failure(task, AgentFailure::of_answer(why), step);
+        }
+        let fault = OutputFault::Invalid { problems: vec![why.to_owned()] };
+        step.publish.push(RunEvent::output_rejected(id, &fault));
+        let found = RunFinding::new(fault.rule(), FindingSeverity::Escalate, which.agent(), why);
+        let request = prompt::rewrite_document(self.known.texts(), request, &answer, &[found]);
+        let task = ConsultTask::Read(which, ReadingAttempt::Rewrite(None));
+        self.call(step, self.rewrite_id(which), task, request);
+    }
+
+    fn rewrite_id(&self, which: EvidenceReading) -> EffectId {
+        match which {
+            EvidenceReading::F1 => self.ids.f1.again.clone(),
+            EvidenceReading::F2 => self.ids.f2.again.clone(),
         }
     }
 
@@ -153,32 +178,46 @@ impl Consult {
         &mut self,
         id: &EffectId,
         which: EvidenceReading,
-        first: CheckedDocument,
+        first: Option<CheckedDocument>,
+        request: &ModelRequest,
         reply: &ModelReply,
         step: &mut Step,
     ) {
-        match self.checked(which, reply) {
-            Some(second) if second.check.weight() <= first.check.weight() => {
+        let is_worse = |second: &CheckedDocument| {
+            first.as_ref().is_some_and(|first| second.check.weight() > first.check.weight())
+        };
+        let why = match self.checked(which, request, reply) {
+            Ok(second) if is_worse(&second) => WORSE,
+            Ok(second) => {
                 step.publish.push(claim_checked(id, which.document(), &second.check, false));
-                self.store_reading(which, with_truncation_finding(second, which, reply), step);
+                let second = with_truncation_finding(second, which, reply);
+                return self.store_reading(which, second, step);
             }
-            found => {
-                let why = if found.is_some() { WORSE } else { EMPTY };
-                step.publish.push(rejected(id, why));
-                self.failed(id.as_str(), AgentFailure::of_answer(why));
-                self.store_reading(which, first, step);
-            }
-        }
+            Err(why) => why,
+        };
+        step.publish.push(rejected(id, why));
+        let why = AgentFailure::of_answer(why);
+        self.record_failure(ConsultTask::Read(which, ReadingAttempt::Rewrite(first)), why, step);
     }
 
-    fn checked(&self, which: EvidenceReading, reply: &ModelReply) -> Option<CheckedDocument> {
+    /// The text of an answer with its check, or why it is no reading.
+    fn checked(
+        &self,
+        which: EvidenceReading,
+        request: &ModelRequest,
+        reply: &ModelReply,
+    ) -> Result<CheckedDocument, &'static str> {
         let text = lines(&reply.text, MAX_DOCUMENT_BYTES);
-        let evidence = self.known.evidence.as_deref()?;
-        if text.is_empty() {
-            return None;
-        }
-        let check = TextCheck::of_document(evidence, which.agent(), &text);
-        Some(CheckedDocument { text, check })
+        let Some(evidence) = self.known.evidence.as_deref().filter(|_| !text.is_empty()) else {
+            return Err(EMPTY);
+        };
+        let agent = which.agent();
+        let check = match self.known.prompts {
+            PromptRevision::V1 => TextCheck::of_document(evidence, agent, &text),
+            PromptRevision::V2 if is_echo(request, &text) => return Err(ECHO),
+            PromptRevision::V2 => TextCheck::of_reading(evidence, agent, &text),
+        };
+        Ok(CheckedDocument { text, check })
     }
 
     fn store_reading(
@@ -402,16 +441,6 @@ fn validate_debate(debated: DebateResult, id: &EffectId, top: u32) -> Result<Deb
     } else {
         Ok(debated)
     }
-}
-
-/// Whether most of an answer is copied from its prompt. Small models return the evidence instead of
-/// a reading.
-fn is_echo(request: &ModelRequest, answer: &str) -> bool {
-    let in_prompt = |line: &str| request.blocks().any(|block| block.text.contains(line));
-    let long = |line: &&str| line.chars().count() >= MIN_ECHO_CHARS;
-    let lines: Vec<&str> = answer.lines().map(str::trim).filter(long).collect();
-    let copied = lines.iter().filter(|line| in_prompt(line)).count();
-    copied * 2 > lines.len()
 }
 
 /// A document that hit the token limit is still kept, with a warning.

@@ -8,7 +8,7 @@ use super::panel::DebateKey;
 use super::prompt;
 use super::workflow::{
     AnalystAttempt, Consult, ConsultStage, ConsultTask, EvidenceReading, PendingConsultEffect,
-    SyntheticDataKind,
+    ReadingAttempt, SyntheticDataKind,
 };
 use crate::child::ChildRequest;
 use crate::debate::{DebateInput, DebateScoring};
@@ -130,7 +130,7 @@ impl Consult {
         for (which, id) in tasks {
             self.agent_start(step, 1, which.agent(), which.persona());
             let request = prompt::infer(&self.input, &self.known, which.purpose());
-            self.call(step, id, ConsultTask::Read(which, None), request);
+            self.call(step, id, ConsultTask::Read(which, ReadingAttempt::First), request);
         }
     }
 

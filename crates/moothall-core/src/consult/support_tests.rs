@@ -242,6 +242,10 @@ pub(crate) fn well(id: &EffectId, effect: &Effect) -> EffectResult {
                 let number: u8 = id.as_str().split('/').next().unwrap()[1..].parse().unwrap();
                 scores(1 + (number + 1) % 9)
             }
+            // Evidence that a model invented has no ids.
+            _ if request.blocks().any(|block| block.text.contains("[F0:")) => {
+                said("All of it is as the table says [F0:Revenue:FY2025].")
+            }
             _ => said("All of it is as the table says."),
         },
         Effect::StartChild(ChildRequest::Debate(input)) => {

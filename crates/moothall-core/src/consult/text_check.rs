@@ -7,11 +7,16 @@ use super::result::SupportCount;
 use crate::claims::{
     Claim, ClaimChecker, ClaimSupport, ClaimVerdict, advice_language, injected_instructions,
 };
+use crate::debate::cites;
 use crate::evidence::{Evidence, FilingPassage, Provenance};
 use crate::{FindingSeverity, RunFinding};
 
 /// Findings kept per text, most severe first.
 const MAX_FINDINGS: usize = 40;
+
+/// Marks a reading that cites nothing after it was asked for again.
+pub(crate) const UNCITED_READING: &str = "reading.uncited";
+const UNCITED: &str = "the text cites no evidence";
 
 /// Result of checking a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +31,14 @@ impl TextCheck {
     /// Checks a document, such as `F1.md`.
     pub(crate) fn of_document(evidence: &Evidence, subject: &str, text: &str) -> Self {
         Self::of(evidence, subject, text, Vec::new())
+    }
+
+    /// Checks a reading, which must cite evidence if there is any.
+    pub(crate) fn of_reading(evidence: &Evidence, subject: &str, text: &str) -> Self {
+        let is_uncited = !is_synthetic(evidence) && cites(text, []).is_empty();
+        let uncited = is_uncited
+            .then(|| RunFinding::new(UNCITED_READING, FindingSeverity::Warn, subject, UNCITED));
+        Self::of(evidence, subject, text, uncited.into_iter().collect())
     }
 
     /// Checks a move's document and the evidence ids it lists.

@@ -114,6 +114,9 @@ fn a_plan_out_of_range_is_refused() {
     check(|plan| plan.stop_at = 0, false);
     check(|plan| plan.lead = ChanceLevel(400), false);
     check(|plan| plan.controls.known_bad = 4, false);
+    check(|plan| plan.repeat = 5, true);
+    check(|plan| plan.repeat = 6, false);
+    check(|plan| plan.repeat = 0, false);
 }
 
 #[test]

@@ -93,8 +93,8 @@ pub(crate) struct ConsultCall {
 /// Purpose of a model call.
 pub(crate) enum ConsultTask {
     Synthesize(SyntheticDataKind),
-    /// F1 or F2, with the first version if this is the rewrite.
-    Read(EvidenceReading, Option<CheckedDocument>),
+    /// F1 or F2.
+    Read(EvidenceReading, ReadingAttempt),
     /// The moves of an analyst.
     Propose {
         analyst_index: usize,
@@ -111,6 +111,13 @@ pub(crate) enum ConsultTask {
     Forecast {
         member: String,
     },
+}
+
+/// Attempts to get a reading.
+pub(crate) enum ReadingAttempt {
+    First,
+    /// With the first version, if it can be used.
+    Rewrite(Option<CheckedDocument>),
 }
 
 /// Kinds of synthetic data.

@@ -173,6 +173,8 @@ fn a_rewrite_with_more_findings_is_discarded() {
     );
 }
 
+const GOOD_READING: &str = "Revenue was $1,250 million in FY2025 [F0:Revenue:FY2025].";
+
 #[test]
 fn an_uncorrected_claim_of_an_inference_is_marked_in_the_dossier() {
     let wrong = "Revenue was $1,350 million in FY2025 [F0:Revenue:FY2025].";
@@ -521,14 +523,39 @@ proptest! {
 }
 
 #[test]
-fn an_inference_that_repeats_its_prompt_is_not_used() {
+fn an_inference_that_repeats_its_prompt_is_asked_again_and_never_used() {
     let ran = run(small_input(), &[]);
     let evidence = ran.question("F1").turns[0].block.text.to_string();
-    let echoed = run(small_input(), &[("F1", said(&evidence))]);
+    let echo = || said(&evidence);
+
+    let corrected = run(small_input(), &[("F1", echo()), ("F1/rewrite", said(GOOD_READING))]);
+    let again = corrected.question("F1/rewrite");
+    assert!(again.turns[2].block.text.contains("- the answer repeats the prompt\n"));
+    assert!(again.turns[1].block.text.len() < 500, "only the beginning of the answer is repeated");
+    assert_eq!(corrected.consult.known.f1.as_ref().unwrap().text, GOOD_READING);
+    assert!(corrected.keys().contains(&"F1:output_rejected"), "{:?}", corrected.keys());
+    assert!(corrected.rules().is_empty(), "{:?}", corrected.rules());
+
+    let echoed = run(small_input(), &[("F1", echo()), ("F1/rewrite", echo())]);
     let failure = &echoed.consult.known.failures["F1"];
     assert_eq!((failure.why.as_str(), failure.kind), ("the answer repeats the prompt", None));
     assert!(echoed.consult.known.f1.is_none());
+
     let mut first = small_input();
     first.calls.prompts = crate::PromptRevision::V1;
-    assert!(run(first, &[("F1", said(&evidence))]).consult.known.f1.is_some());
+    assert!(run(first, &[("F1", echo())]).consult.known.f1.is_some());
+}
+
+#[test]
+fn an_inference_without_citations_is_asked_again_and_marked() {
+    let vague = "The company is in a good position.";
+    let corrected = run(small_input(), &[("F1", said(vague)), ("F1/rewrite", said(GOOD_READING))]);
+    assert!(corrected.rules().is_empty(), "{:?}", corrected.rules());
+    let ran = run(small_input(), &[("F1", said(vague)), ("F1/rewrite", said(vague))]);
+    assert_eq!(ran.rules(), ["Warn reading.uncited F1"]);
+    let dossier = &ran.debate("m1").dossier;
+    assert!(dossier.contains("the text cites no evidence"), "{dossier}");
+    // Evidence that a model invented has no ids.
+    let synthetic = run(synthetic(small_input()), &[("F1", said(vague))]);
+    assert!(!synthetic.asked.contains_key("F1/rewrite"));
 }

@@ -145,6 +145,11 @@ fn fits(request: &ModelRequest, window_tokens: u32) -> bool {
     needed * 100 <= u64::from(window_tokens) * MAX_WINDOW_PERCENT
 }
 
+/// The smallest window in which a prompt and its answer of together `tokens` fit.
+pub(crate) fn window_for(tokens: u64) -> u64 {
+    tokens.saturating_mul(100).div_ceil(MAX_WINDOW_PERCENT)
+}
+
 #[cfg(test)]
 #[path = "chain_tests.rs"]
 mod tests;

@@ -184,7 +184,17 @@ impl ObjectionState {
         matches!(self, Self::Open | Self::Conceded | Self::Partly)
     }
 
-    /// The state in prompts.
+    /// The state as the memo and the terminal write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Partly => "partly answered",
+            Self::Open => "open",
+            Self::Conceded => "conceded",
+        }
+    }
+
+    /// The state in prompts. Not [`Self::word`]: stored runs contain the hashes of their prompts.
     pub(crate) const fn prompt_word(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -206,6 +216,17 @@ pub enum DebateStance {
     Partial,
     /// Concedes the move.
     Concede,
+}
+
+impl DebateStance {
+    /// The stance as the memo and the terminal write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Hold => "holds",
+            Self::Partial => "partly concedes",
+            Self::Concede => "concedes",
+        }
+    }
 }
 
 /// A problem that makes the result of a debate less reliable.
@@ -256,5 +277,32 @@ impl DebateDegradation {
     /// Whether every decision maker of a debate with these problems has scores.
     pub fn is_scored(degraded: &[Self]) -> bool {
         !degraded.iter().any(|one| matches!(one, Self::NotScored { .. }))
+    }
+
+    /// The problem as the memo and the terminal write it.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::EndedEarly { thread, after_round, why } => {
+                format!("the thread with {thread} ended after round {after_round} ({why})")
+            }
+            Self::Unstructured { thread, messages } => {
+                let plural = if *messages == 1 { "" } else { "s" };
+                format!("{messages} message{plural} in thread {thread} not in the requested format")
+            }
+            Self::ScoreFromText { decision_maker } => {
+                format!("the scores of {decision_maker} were parsed from prose")
+            }
+            Self::NeutralScore { decision_maker } => {
+                format!("{decision_maker} gave no usable scores; each is replaced by a neutral 5")
+            }
+            Self::NotScored { decision_maker } => {
+                format!("{decision_maker} gave no usable scores, so the move is not ranked")
+            }
+            Self::Truncated { chain } => {
+                format!(
+                    "earlier rounds of {chain} were replaced by a summary because the context window was full"
+                )
+            }
+        }
     }
 }

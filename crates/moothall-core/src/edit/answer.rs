@@ -7,13 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::PromptRevision;
 use crate::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use crate::model::{ModelReply, OutputSchema, StopReason};
-use crate::output_schema::{any_text, list, object, text, v1_schema};
+use crate::output_schema::{any_text, list, object, one_of, text, v1_schema};
 use crate::structured::{OutputFault, read_json};
 
 /// The maximum number of files read for one task.
 pub(crate) const MAX_FILES: usize = 8;
 const MAX_SUMMARY_CHARS: usize = 200;
 const MAX_PATH_CHARS: usize = 400;
+
+/// The maximum number of files that a schema lists.
+const MAX_NAMES: usize = 100;
 
 /// A proposed change: the complete text of each file, or `None` to delete it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,10 +57,17 @@ pub(crate) fn form_schema(most: usize) -> OutputSchema {
     OutputSchema::of_object("proposal", object([("files", files)]))
 }
 
-pub(crate) fn choice_schema(revision: PromptRevision) -> OutputSchema {
+/// The schema of a choice among these files. It lists them, unless they are too many for the
+/// providers that limit the length of a schema.
+pub(crate) fn choice_schema(revision: PromptRevision, names: &[RelPath]) -> OutputSchema {
+    let names: Vec<&str> = names.iter().map(RelPath::as_str).collect();
+    let name = || match names.len() <= MAX_NAMES {
+        true => one_of(&names),
+        false => text(MAX_PATH_CHARS),
+    };
     let schema = match revision {
         PromptRevision::V1 => v1_schema(include_str!("prompts/v1/files.schema.json")),
-        PromptRevision::V2 => object([("files", list(text(MAX_PATH_CHARS), 1..=MAX_FILES))]),
+        PromptRevision::V2 => object([("files", list(name(), 1..=MAX_FILES))]),
     };
     OutputSchema::of_object("files", schema)
 }

@@ -95,7 +95,7 @@ pub(crate) fn choose(input: &EditInput, names: &[RelPath]) -> ModelRequest {
     }
     let _ = write!(text, "\nWhich files, at most {MAX_FILES}?");
     ModelRequest {
-        schema: Some(choice_schema(input.prompts)),
+        schema: Some(choice_schema(input.prompts, names)),
         temperature: Temperature::from_thousandths(0),
         ..request(input, CHOOSE, vec![PromptTurn::user(text)])
     }

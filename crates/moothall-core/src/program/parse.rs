@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::PromptRevision;
 use crate::fenced::{FencedBlock, fenced_blocks};
 use crate::model::{ModelReply, OutputSchema, StopReason};
-use crate::output_schema::{any_text, list, object, text, v1_schema};
+use crate::output_schema::{list, object, some_text, text, v1_schema};
 use crate::structured::OutputFault;
 
 /// The maximum size of a program.
@@ -38,7 +38,7 @@ pub(crate) fn schema(revision: PromptRevision) -> OutputSchema {
         PromptRevision::V1 => v1_schema(include_str!("prompts/v1/program.schema.json")),
         PromptRevision::V2 => object([
             ("reasoning", text(MAX_REASONING_CHARS)),
-            ("code", any_text()),
+            ("code", some_text()),
             ("dependencies", list(text(MAX_DEPENDENCY_CHARS), 0..=MAX_DEPENDENCIES)),
             ("confidence", json!({"type": "number", "minimum": 0, "maximum": 1})),
         ]),

@@ -1,4 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
+use crate::output_schema::tests::conforming;
 use crate::program::support::reply;
 
 fn bare(code: &str) -> GeneratedProgram {
@@ -66,5 +69,15 @@ fn the_program_schema_lists_reasoning_before_code() {
         assert_eq!(fields, ["reasoning", "code", "dependencies", "confidence"]);
         assert_eq!(schema["required"].as_array().unwrap().len(), 4);
         assert_eq!(schema["additionalProperties"], false);
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_answer_that_conforms_to_the_program_schema_is_a_program(
+        text in conforming(&schema(PromptRevision::V2)),
+    ) {
+        let program = read_program(&reply(&text)).unwrap();
+        prop_assert!(!program.code.is_empty());
     }
 }

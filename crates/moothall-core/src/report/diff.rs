@@ -281,7 +281,7 @@ fn move_place(view: &ConsultReport, of: &Move) -> (MovePlace, Scores) {
         tier: tier.map(|tier| tier.text().to_owned()),
         move_id: of.move_id.clone(),
         title: of.proposal.title.clone(),
-        rank: found.and_then(|found| found.rank),
+        rank: ranked.and_then(|ranked| ranked.meaningful_rank(&of.move_id)),
         recommended: recommended.is_some(),
         total: debated.and_then(|debated| debated.score()),
     };

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::consult_report::{ConsultReport, DebateReport};
 use super::sections::{baseline_json, do_nothing_json};
+use super::unsupported_numbers::unsupported_numbers;
 use super::verdict_summary::VerdictSummary;
 use crate::consult::{ConsultResult, Move, RankedMove};
 use crate::debate::DebateResult;
@@ -32,6 +33,7 @@ pub fn export(view: &ConsultReport) -> Value {
         "conversation_logs": view.debates.iter().map(conversation).collect::<Vec<_>>(),
         "recommended_moves": moves(|ranked| &ranked.recommended),
         "other_moves": moves(|ranked| &ranked.other),
+        "unsupported_numbers": unsupported_numbers(view),
         "do_nothing": do_nothing_json(view),
         "baseline": baseline_json(view),
         "brief": view.input.terms.brief,
@@ -101,7 +103,7 @@ fn ranked_move(view: &ConsultReport, ranked: &RankedMove) -> Value {
     json!({
         "move_id": ranked.move_id,
         "title": ranked.title,
-        "rank": ranked.rank,
+        "rank": view.ranked.as_ref().and_then(|all| all.meaningful_rank(&ranked.move_id)),
         "total_score": debated.and_then(DebateResult::score),
         "spread": debated.map(|debated| debated.spread),
         "degraded": debated.map(|debated| &debated.degraded),

@@ -5,14 +5,12 @@
 //! stated by Moothall itself (scores, counts) come from values, never from text.
 
 mod front_matter;
-mod labels;
 mod other_moves;
 mod recommended;
 mod scores;
 mod sources;
 mod writer;
 
-use self::labels::state_word;
 pub use self::sources::{CitedFact, cited};
 use self::writer::MemoWriter;
 use super::consult_report::ConsultReport;
@@ -20,7 +18,8 @@ use super::document::{DocumentBlock, DocumentTable, ReportDocument, TableColumn,
 use super::own_sections::OwnSections;
 use super::verdict_summary::VerdictSummary;
 use crate::MicroUsd;
-use crate::consult::{ConsultResult, RankedMove};
+use crate::consult::committee::TOP_LEVEL;
+use crate::consult::{Committee, ConsultResult, RankedMove};
 use crate::debate::{DebateResult, Objection};
 use crate::model::TokenUsage;
 use crate::view::{CostBreakdown, FallbackUse};
@@ -74,6 +73,7 @@ fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<Docu
     let mut blocks = vec![DocumentBlock::heading(1, "Recommendation")];
     if let Some(verdict) = VerdictSummary::of(view) {
         blocks.extend(verdict.blocks());
+        blocks.extend(score_legend(&view.input.committee, ScoredBy::Panel));
         return blocks;
     }
     let ranked = view.ranked.as_ref().filter(|ranked| !ranked.recommended.is_empty());
@@ -90,14 +90,43 @@ fn recommendation(view: &ConsultReport, writer: &mut MemoWriter<'_>) -> Vec<Docu
     let items = recommended.iter().map(item).collect();
     blocks.push(DocumentBlock::List { numbered: true, items });
     blocks.push(comparison_table(recommended, writer));
-    blocks.push(DocumentBlock::paragraph(SCORE_LEGEND));
+    blocks.extend(score_legend(&view.input.committee, ScoredBy::DecisionMakers));
     blocks.extend(close_call_note(ranked).map(|words| DocumentBlock::paragraph(&words)));
     blocks
 }
 
-/// In words, because every number of a memo has a source.
-const SCORE_LEGEND: &str = "A score is the sum of the points that the decision makers give: one to ten for each metric. The \
-    range is the difference between the highest and the lowest decision maker.";
+/// Who gives the scores of the first table.
+#[derive(Debug, Clone, Copy)]
+enum ScoredBy {
+    DecisionMakers,
+    Panel,
+}
+
+/// How the highest score is made up, and who `D1` is. Every number of a memo has a source.
+fn score_legend(committee: &Committee, by: ScoredBy) -> [DocumentBlock; 2] {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (members, metrics) = (committee.decision_makers.len(), committee.metrics.len());
+    let sum = format!(
+        "{members} decision maker{} × {metrics} metric{} × {TOP_LEVEL} points = {} [A0: the \
+         committee]",
+        plural(members),
+        plural(metrics),
+        committee.top_score()
+    );
+    let score = match by {
+        ScoredBy::DecisionMakers => format!(
+            "A score is the sum of the points that the decision makers give, at most {sum}. The \
+             range is the difference between the highest and the lowest decision maker."
+        ),
+        ScoredBy::Panel => format!(
+            "A score is the average of the points that the panel gives, on the scale of the \
+             decision makers: at most {sum}."
+        ),
+    };
+    let names = committee.decision_makers.iter().map(|seat| format!("{} {}", seat.id, seat.name));
+    let names = format!("The decision makers are {}.", names.collect::<Vec<_>>().join(", "));
+    [DocumentBlock::paragraph(&score), DocumentBlock::paragraph(&names)]
+}
 
 /// A comparison table of the recommended moves.
 fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> DocumentBlock {
@@ -111,9 +140,7 @@ fn comparison_table(recommended: &[RankedMove], writer: &mut MemoWriter<'_>) -> 
     let row = |one: &RankedMove| -> Option<Vec<Words>> {
         let debated = one.debated.as_ref()?;
         let objection = strongest(debated);
-        let state = objection
-            .map(|one| format!("{}, {}", one.severity.word(), state_word(one.state)))
-            .unwrap_or_default();
+        let state = objection.map(severity_and_state).unwrap_or_default();
         Some(vec![
             vec![TextSpan::text(&one.move_id)],
             result(debated),
@@ -139,6 +166,18 @@ fn strongest(debated: &DebateResult) -> Option<&Objection> {
     debated.hardest_open().or_else(gravest)
 }
 
+/// `major, partly answered`.
+fn severity_and_state(objection: &Objection) -> String {
+    format!("{}, {}", objection.severity.word(), objection.state.word())
+}
+
+/// An objection after its label, such as `major:`.
+fn labelled(label: &str, objection: &str, writer: &mut MemoWriter<'_>) -> Words {
+    let mut words = vec![TextSpan::strong(&format!("{label}:")), TextSpan::text(" ")];
+    words.extend(writer.checked(objection));
+    words
+}
+
 fn close_call_note(ranked: &ConsultResult) -> Option<String> {
     let pairs: Vec<String> =
         ranked.close_calls().iter().map(|one| format!("{} and {}", one.upper, one.lower)).collect();
@@ -158,7 +197,7 @@ fn objection_counts(debated: &DebateResult) -> Option<String> {
         .into_iter()
         .filter_map(|state| {
             let many = debated.objections.iter().filter(|one| one.state == state).count();
-            (many > 0).then(|| format!("{many} {}", state_word(state)))
+            (many > 0).then(|| format!("{many} {}", state.word()))
         })
         .collect();
     let noun = if all == 1 { "objection" } else { "objections" };

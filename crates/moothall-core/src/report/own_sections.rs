@@ -66,7 +66,12 @@ impl<'a> OwnSections<'a> {
         let common =
             [("company", &*self.company), ("day", &*self.day), ("committee", &*committee.name)];
         let values = [values, &common].concat();
-        let mut blocks = blocks(text, &values, content.collect());
+        // A move without a rank has no number.
+        let text = match values.contains(&("rank", "")) {
+            true => text.replace("{{rank}}. ", ""),
+            false => text.to_owned(),
+        };
+        let mut blocks = blocks(&text, &values, content.collect());
         let starts_page = matches!(heading, DocumentBlock::Heading { new_page: true, .. });
         if let Some(DocumentBlock::Heading { new_page, .. }) = blocks.first_mut() {
             *new_page = starts_page;

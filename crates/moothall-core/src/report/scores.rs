@@ -63,10 +63,11 @@ fn verdict_cells(estimate: &MoveEstimate) -> [String; 6] {
 }
 
 fn rows(view: &ConsultReport, one: &RankedMove) -> Vec<[String; 10]> {
+    let rank = view.ranked.as_ref().and_then(|ranked| ranked.meaningful_rank(&one.move_id));
     let row = |who: &str, metric: &str, figures: [String; 4], remarks: &str| {
         let [score, top, spread, basis] = figures;
         [
-            one.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+            rank.map(|rank| rank.to_string()).unwrap_or_default(),
             one.move_id.clone(),
             one.title.clone(),
             who.to_owned(),

@@ -4,6 +4,9 @@ use super::*;
 use crate::debate::{ObjectionSeverity, ObjectionState};
 use crate::tokens_expected;
 
+/// 412 words of a move and 480 of its objections with at most 40 characters each, ids and labels.
+const MAX_CASE_CHARS: usize = 45_000;
+
 fn words(text: &str, count: usize) -> String {
     (0..count)
         .map(|number| format!("{text}{}", char::from(b'a' + (number % 26) as u8)))
@@ -214,6 +217,32 @@ proptest! {
         let shown = case.text.split_once('\n').unwrap().1.to_lowercase();
         let name = format!(" {}", name.to_lowercase());
         prop_assert!(!shown.contains(&name), "{}", shown);
+    }
+
+    /// A shorter text can grow up to its limit, so a case without calculations has a fixed limit.
+    #[test]
+    fn no_text_makes_a_case_longer_than_its_limit(
+        word in "\\PC{1,50}",
+        count in 0_usize..40,
+        items in 0_usize..6,
+        objections in 0_usize..16,
+    ) {
+        let text = vec![word.as_str(); count].join(" ");
+        let list = vec![text.clone(); items];
+        let one = Proposal {
+            title: text.clone(),
+            thesis: [text.as_str(); 4].join(" "),
+            actions: list.clone(),
+            what_must_be_true: list.clone(),
+            evidence: list.clone(),
+            risks: list.clone(),
+            cost: text.clone(),
+            horizon: text.clone(),
+            kill_criteria: list,
+        };
+        let record = vec![objection("O1", &text, &text); objections];
+        let case = CaseFile::of(&one, Some(&record), &hidden());
+        prop_assert!(case.text.chars().count() <= MAX_CASE_CHARS);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use moothall_core::consult::{
     Consult, ConsultInput, ConsultOptions, EvidenceSource, GatherRequest, MoveApproval, RoleModels,
     VERDICT_APPROVAL, VerdictMode, VerdictRequest, board, demonstration, settle,
 };
-use moothall_core::debate::{CallSettings, Debate};
+use moothall_core::debate::{CallSettings, Debate, DebateResult};
 use moothall_core::evidence::{
     CalendarDay, CompanyFacts, CompanyProfile, Evidence, FactSheet, Provenance,
 };
@@ -21,14 +21,14 @@ use moothall_core::receipt::{
     EffectRecord, FORMAT, Receipt, ReceiptManifest, ReceiptNotes, verify,
 };
 use moothall_core::report::{
-    ConsultReport, PaperSize, RunFacts, VerdictSummary, artifacts, export, html, markdown, memo,
-    scores_csv,
+    ConsultReport, PaperSize, RunFacts, UnsupportedNumber, VerdictSummary, artifacts, export, html,
+    markdown, matched_moves, memo, scores_csv, unsupported_numbers,
 };
 use moothall_core::verdict::{PanelCheck, VerdictTier};
 use moothall_core::view::CostBreakdown;
 use moothall_core::{
-    Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict, Step, Workflow,
-    text,
+    Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict, Step, TextKind,
+    Workflow, text,
 };
 use serde_json::Value;
 
@@ -204,16 +204,33 @@ fn misjudged() -> &'static Played {
 }
 
 fn reversed_card(id: &EffectId, words: String) -> String {
-    if !id.as_str().contains("/panel/") {
-        return words;
+    match id.as_str().contains("/panel/") {
+        true => changed_card(&words, |score| 11 - score),
+        false => words,
     }
-    let mut card: Value = serde_json::from_str(&words).unwrap();
+}
+
+fn changed_card(words: &str, change: impl Fn(i64) -> i64) -> String {
+    let mut card: Value = serde_json::from_str(words).unwrap();
     for (_, score) in card.as_object_mut().unwrap().iter_mut() {
         if let Some(number) = score.as_i64() {
-            *score = Value::from(11 - number);
+            *score = Value::from(change(number));
         }
     }
     card.to_string()
+}
+
+/// A panel that gives everything to one move, and the lowest scores to planted moves.
+fn card_for_one_move(id: &EffectId, words: String) -> String {
+    let Some((case, _)) = id.as_str().split_once("/panel/") else { return words };
+    // Weakened copies and their originals have no debate.
+    let Some((move_id, _)) = case.split_once("/d") else { return words };
+    let score = match move_id {
+        "m12" => 10,
+        planted if planted.starts_with("control") => 1,
+        _ => 5,
+    };
+    changed_card(&words, |_| score)
 }
 
 fn played() -> &'static Played {
@@ -300,6 +317,130 @@ fn a_memo_with_a_verdict_starts_with_its_headline_and_shows_every_move() {
 }
 
 #[test]
+fn every_report_names_the_unsupported_numbers_that_it_counts() {
+    let view = stubborn().view(&[]);
+    let found = UnsupportedNumber {
+        number: "$9,999 million".to_owned(),
+        move_id: "m1".to_owned(),
+        section: "Thesis",
+        analyst: "analyst_1".to_owned(),
+        reason: "wrong value; Revenue:FY2025 = 1214900000".to_owned(),
+    };
+    assert_eq!(export(&view)["unsupported_numbers"], serde_json::json!([found]));
+    assert_eq!(unsupported_numbers(&view), [found]);
+    let document = memo(&view, &facts());
+    let line = "m1, Thesis (analyst_1): “$9,999 million”, wrong value; Revenue:FY2025 = 1214900000";
+    let (text, page) = (markdown(&document), html(&document, PaperSize::A4));
+    assert!(text.contains(&format!("- ⚠ {}", line.replace('_', "\\_"))), "{text}");
+    assert!(page.contains(line), "{page}");
+    for run in [played(), stubborn(), judged()] {
+        let view = run.view(&[]);
+        let support = view.ranked.iter().flat_map(|ranked| ranked.moves()).map(|one| one.support);
+        let left: u32 = support.map(|support| support.total - support.supported).sum();
+        assert_eq!(unsupported_numbers(&view).len(), left as usize);
+    }
+}
+
+#[test]
+fn a_memo_lists_ten_unsupported_numbers_and_counts_the_others() {
+    let amounts: Vec<String> = (0..11).map(|at| format!("${} million", 9_000 + at)).collect();
+    let cited = format!("{} [F0:Revenue:FY2025]. ", amounts.join(", "));
+    let view = played_with(&|id, words| match id.as_str() {
+        "analyst_1" | "m1/rewrite" => words
+            .replacen("\"thesis\":\"", &format!("\"thesis\":\"Revenue was {cited}"), 1)
+            .replacen(
+                "\"risks\":[\"",
+                "\"risks\":[\"Costs were $7,777 million [F0:Revenue:FY2025]. ",
+                1,
+            ),
+        _ => words,
+    })
+    .view(&[]);
+    let numbers = unsupported_numbers(&view);
+    let places: Vec<(&str, &str)> =
+        numbers.iter().map(|one| (one.number.as_str(), one.section)).collect();
+    let mut expected: Vec<(&str, &str)> =
+        amounts.iter().map(|amount| (amount.as_str(), "Thesis")).collect();
+    expected.push(("$7,777 million", "Risks"));
+    assert_eq!(places, expected);
+    let text = markdown(&memo(&view, &facts()));
+    let (_, list) = text.split_once("### Unsupported numbers\n\n").unwrap();
+    let items: Vec<&str> = list.lines().take_while(|line| line.starts_with("- ")).collect();
+    assert_eq!(items.len(), 11, "{list}");
+    assert!(items[..10].iter().all(|item| item.starts_with("- ⚠ m1, Thesis ")), "{list}");
+    assert_eq!(items[10], "- and 2 more [A0: record of this run]");
+}
+
+#[test]
+fn a_memo_says_that_a_reading_repeats_its_prompt_or_cites_nothing() {
+    let lines = |f1: &str| {
+        let run = played_with(&|id, words| match id.as_str() {
+            "F1" | "F1/rewrite" => f1.to_owned(),
+            _ => words,
+        });
+        let text = markdown(&memo(&run.view(&[]), &facts()));
+        let (_, behind) = text.split_once("# What is missing\n").unwrap();
+        behind.lines().filter(|line| line.starts_with("- F1: ")).collect::<Vec<_>>().join("\n")
+    };
+    let echo = include_str!("../../src/consult/prompts/financial.md");
+    assert_eq!(
+        [lines(echo), lines("The company is in a good position.")],
+        ["- F1: the answer repeats the prompt", "- F1: the text cites no evidence"]
+    );
+    assert!(!markdown(&memo(&played().view(&[]), &facts())).contains("- F1: "));
+}
+
+#[test]
+fn every_open_objection_of_a_memo_has_its_severity_and_state() {
+    for run in [stubborn(), judged()] {
+        let view = run.view(&[]);
+        let text = markdown(&memo(&view, &facts()));
+        let ranked = view.ranked.as_ref().unwrap();
+        let mut checked = 0;
+        for one in &ranked.other {
+            let Some(objection) = one.debated.as_ref().and_then(DebateResult::hardest_open) else {
+                continue;
+            };
+            let (_, table) = text.split_once("## Other moves\n").unwrap();
+            let start = format!("| {}: ", one.move_id);
+            let row = table.lines().find(|line| line.contains(&start)).unwrap();
+            let (severity, state) = (objection.severity.word(), objection.state.word());
+            let cell = format!(" | **{severity}, {state}:** {} | ", objection.text);
+            assert!(row.contains(&cell), "{cell} is not in {row}");
+            checked += 1;
+        }
+        assert!(checked > 0, "{text}");
+    }
+}
+
+#[test]
+fn a_memo_explains_its_highest_score_and_names_the_decision_makers() {
+    let legend = |run: &Played, members: usize, metrics: usize| {
+        let mut view = run.view(&[]);
+        view.input.committee.decision_makers.truncate(members);
+        view.input.committee.metrics.truncate(metrics);
+        let text = markdown(&memo(&view, &facts()));
+        let paragraphs = first_paragraphs(&text);
+        let at = paragraphs.iter().position(|part| part.starts_with("A score is ")).unwrap();
+        paragraphs[at..at + 2].join("\n")
+    };
+    assert_eq!(
+        legend(played(), 3, 4),
+        "A score is the sum of the points that the decision makers give, at most 3 decision makers \
+         × 4 metrics × 10 points = 120 [A0: the committee]. The range is the difference between \
+         the highest and the lowest decision maker.\n\
+         The decision makers are D1 Growth Strategist, D2 Operational Pragmatist, D3 Stakeholder \
+         Value Advocate."
+    );
+    assert_eq!(
+        legend(judged(), 2, 1),
+        "A score is the average of the points that the panel gives, on the scale of the decision \
+         makers: at most 2 decision makers × 1 metric × 10 points = 20 [A0: the committee].\n\
+         The decision makers are D1 Growth Strategist, D2 Operational Pragmatist."
+    );
+}
+
+#[test]
 fn a_memo_of_a_failed_panel_recommends_nothing() {
     let view = misjudged().view(&[]);
     let text = markdown(&memo(&view, &facts()));
@@ -313,22 +454,72 @@ fn a_memo_of_a_failed_panel_recommends_nothing() {
 }
 
 #[test]
-fn a_receipt_derives_the_tiers_again_and_finds_a_change_of_one_point() {
+fn moves_that_a_panel_judged_have_no_rank_in_any_report() {
+    let run = judged();
+    let answer = |id: &EffectId| run.effects.get(id).map(|record| &record.result);
+    let mut input = run.input.clone();
+    // The built-in heading with one more line.
+    let own = "# {{rank}}. {{title}} ({{move}})\n\nNote.\n\n{{content}}\n";
+    input.committee.memo.add(TextKind::Memo, "recommended_move", own).unwrap();
+    let view = ConsultReport::of(&input, answer, &[]).unwrap();
+    let ranked = view.ranked.as_ref().unwrap();
+    assert_eq!(ranked.recommended.len(), 3);
+    let text = markdown(&memo(&view, &facts()));
+    for one in &ranked.recommended {
+        let heading = format!("## {} ({})\n", one.title, one.move_id);
+        assert!(text.contains(&heading), "{heading} is not in {text}");
+    }
+    for one in matched_moves(&view, &view) {
+        let place = one.after.unwrap();
+        assert_eq!((place.rank, place.tier.is_some()), (None, true), "{place:?}");
+    }
+    let exported = export(&view);
+    let ranks = ["recommended_moves", "other_moves"].map(|name| {
+        let moves = exported[name].as_array().unwrap();
+        moves.iter().map(|one| one["rank"].clone()).collect::<Vec<_>>()
+    });
+    assert_eq!(ranks.concat(), vec![Value::Null; 15]);
+    let csv = scores_csv(&view);
+    assert!(csv.lines().skip(1).all(|row| row.starts_with(",m")), "{csv}");
+}
+
+/// Changes one card after another by one point: each metric in turn, up and down. Every change makes
+/// the receipt invalid.
+fn check_changed_cards(step: usize) {
     let run = judged();
     verify(run.receipt(&[]).write().unwrap().as_bytes()).unwrap();
     let cards: Vec<&EffectId> =
         run.effects.keys().filter(|id| id.as_str().contains("/panel/")).collect();
     assert!(cards.len() > 150, "{}", cards.len());
-    for id in cards.iter().step_by(29) {
+    let metrics = &run.input.committee.metrics;
+    for (place, id) in cards.into_iter().step_by(step).enumerate() {
+        let metric = metrics[place % metrics.len()].id.as_str();
         let mut receipt = run.receipt(&[]);
         let record = receipt.effects.get_mut(id).unwrap();
         let EffectResult::ModelReplied(reply) = &mut record.result else { panic!("{id}") };
         let mut card: Value = serde_json::from_str(&reply.text).unwrap();
-        let impact = card["impact"].as_i64().unwrap();
-        card["impact"] = Value::from(if impact == 10 { 9 } else { impact + 1 });
+        let changed = match (card[metric].as_i64().unwrap(), (place / metrics.len()) % 2) {
+            (10, _) => 9,
+            (1, _) => 2,
+            (score, 0) => score + 1,
+            (score, _) => score - 1,
+        };
+        card[metric] = Value::from(changed);
         reply.text = card.to_string();
-        assert!(verify(receipt.write().unwrap().as_bytes()).is_err(), "{id}");
+        let is_found = verify(receipt.write().unwrap().as_bytes()).is_err();
+        assert!(is_found, "{metric} of {id} is now {changed}");
     }
+}
+
+#[test]
+fn a_receipt_derives_the_tiers_again_and_finds_a_change_of_one_point() {
+    check_changed_cards(17);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build; `bash .ci/long verdict` runs it"]
+fn a_receipt_finds_a_change_of_one_point_of_every_card() {
+    check_changed_cards(1);
 }
 
 #[test]
@@ -520,6 +711,11 @@ fn the_html_page_and_the_score_table_match_their_snapshots() {
     let view = stubborn().view(&[]);
     insta::assert_snapshot!("memo_html", html(&memo(&view, &facts()), PaperSize::A4));
     insta::assert_snapshot!("scores_csv", scores_csv(&view).replace('\r', ""));
+    for (name, run) in [("memo_html_verdict", judged()), ("memo_html_failed_panel", misjudged())] {
+        let page = html(&memo(&run.view(&[]), &facts()), PaperSize::A4);
+        let (_, body) = page.split_once("<body>").unwrap();
+        insta::assert_snapshot!(name, body);
+    }
 }
 
 /// The text of the HTML page must equal the text of the Markdown.
@@ -683,6 +879,68 @@ fn a_memo_starts_with_the_headline_and_keeps_the_sign_after_an_approval() {
     assert!(paragraphs.iter().any(|part| part.contains(&approved)), "{text}");
 }
 
+/// The first words of a memo about its verdict, as Markdown and as an HTML page.
+#[test]
+fn headlines_and_signs_are_the_same_in_markdown_and_html() {
+    let mut cautious = panel_input();
+    let models = vec!["demo/cautious".parse().unwrap()];
+    let mode = Some(VerdictMode::Panel);
+    let request = VerdictRequest { mode, panel_models: models, ..VerdictRequest::default() };
+    cautious.committee.request_verdict(&request).unwrap();
+    let missed = judged().effects.keys().find_map(|id| id.as_str().split_once("/weakened/panel/"));
+    let (missed, _) = missed.unwrap();
+    let copy = format!("{missed}/weakened/panel/");
+    let doubtful = |id: &EffectId, words: String| match id.as_str().starts_with(&copy) {
+        true => changed_card(&words, |_| 10),
+        false => words,
+    };
+    let sign = format!(
+        "! The panel missed 1 of 5 planted controls (weakened copy of {missed}). Treat the tiers \
+         with care."
+    );
+    let nothing = "The panel cannot tell doing nothing apart from the best moves: ".to_owned();
+    let one =
+        "One move leads: Acquire one small firm for a skill that is missing (m12).".to_owned();
+    for (run, name, expected) in [
+        (played_input(cautious, &|_, words| words), "memo_html_doing_nothing", nothing),
+        (played_input(panel_input(), &doubtful), "memo_html_doubtful_panel", sign),
+        (played_input(panel_input(), &card_for_one_move), "memo_html_one_move", one),
+    ] {
+        let document = memo(&run.view(&[]), &facts());
+        let text = markdown(&document);
+        let opening = first_paragraphs(&text).into_iter().take(3).collect::<Vec<_>>();
+        assert!(opening.join("\n").contains(&expected), "{expected} is not in {opening:?}");
+        let page = html(&document, PaperSize::A4);
+        let (_, behind) = page.split_once(">Recommendation</h").unwrap();
+        let (opening, _) = behind.split_once("<table").unwrap();
+        assert!(opening.contains(&expected), "{expected} is not in {opening}");
+        insta::assert_snapshot!(name, opening);
+    }
+}
+
+/// No words of a memo order the moves of a tier. The words of models are not checked.
+fn check_no_order(text: &str, view: &ConsultReport) {
+    let words = |text: &str| -> BTreeSet<String> {
+        let is_part = |c: char| c.is_alphanumeric() || c == '#';
+        text.to_lowercase().split(|c| !is_part(c)).map(str::to_owned).collect()
+    };
+    assert!(!words(text).contains("rank"), "{text}");
+    for line in text.lines().filter(|line| line.starts_with('#')) {
+        let heading = line.trim_start_matches(['#', ' ']);
+        assert!(!heading.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    }
+    let (_, behind) = text.split_once("## Recommendation\n").unwrap();
+    let mut summary = behind.split("\n## ").next().unwrap().to_owned();
+    for one in view.moves() {
+        summary = summary.replace(&one.proposal.title, "");
+    }
+    // It says how well another run would agree.
+    let summary = words(&summary.replace("A second run", ""));
+    for word in ["first", "second", "third", "1st", "2nd", "3rd", "#1", "#2", "#3"] {
+        assert!(!summary.contains(word), "{word}: {text}");
+    }
+}
+
 /// Six moves, debated in one round, whose panel scores at random around what it sees.
 fn noisy(seed: u8) -> Played {
     let mut input = panel_input();
@@ -709,7 +967,8 @@ fn noisy(seed: u8) -> Played {
 #[test]
 fn forty_headlines_name_exactly_the_moves_of_the_lead_in_no_order() {
     let mut sizes = BTreeSet::new();
-    for seed in 0..40 {
+    let mut named_leads = 0;
+    for seed in 0..60 {
         let view = noisy(seed).view(&[]);
         let summary = VerdictSummary::of(&view).unwrap();
         let rows = summary.rows();
@@ -730,10 +989,13 @@ fn forty_headlines_name_exactly_the_moves_of_the_lead_in_no_order() {
             continue;
         }
         assert_eq!(named.iter().collect::<Vec<_>>(), moves, "{seed}: {opening}");
-        // Behind the colon are titles.
-        let words = opening.split(':').next().unwrap();
-        assert!(!words.contains("first") && !words.contains("second"), "{seed}: {opening}");
+        check_no_order(&text, &view);
         sizes.insert(moves.len());
+        named_leads += 1;
+        if named_leads == 40 {
+            break;
+        }
     }
+    assert_eq!(named_leads, 40);
     assert!(sizes.len() > 1, "{sizes:?}");
 }

@@ -265,11 +265,15 @@ impl EffectBatch {
                 return Ok(stopped.map_or(BatchDecision::Answered, BatchDecision::Stopped));
             }
             match admission.reservation {
-                Some(budget::Room::Granted) => return Ok(BatchDecision::Granted(allowed)),
-                Some(budget::Room::Refused(detail)) => {
+                Some(budget::ReserveDecision::Granted) => {
+                    return Ok(BatchDecision::Granted(allowed));
+                }
+                Some(budget::ReserveDecision::Refused(detail)) => {
                     return Ok(BatchDecision::Stopped(StopCause::Budget(detail)));
                 }
-                Some(budget::Room::Wait) | None => tokio::time::sleep(RESERVE_RETRY_DELAY).await,
+                Some(budget::ReserveDecision::Wait) | None => {
+                    tokio::time::sleep(RESERVE_RETRY_DELAY).await
+                }
             }
         }
     }

@@ -24,6 +24,10 @@ use crate::panel::input;
 use crate::real_debate::{guest, images, jail, target};
 use crate::support::reply;
 
+/// How many times longer than promised a calculation may take. The gate runs other tests beside
+/// these; `.ci/long calculations` sets 1.
+const FACTOR: &str = "MOOTHALL_TEST_CALCULATION_FACTOR";
+
 /// The facts that programs read.
 const FACTS: [(&str, &str); 6] = [
     ("Revenue:FY2025", "412000000"),
@@ -365,9 +369,11 @@ async fn a_forged_report_does_not_hide_assumed_constants() {
     real.executor.shut_down().await;
 }
 
-/// Runs an ordinary program several times. All runs give the same bytes; prints the time that 95 %
-/// of them need at most.
-async fn programs_give_the_same_bytes_again(engine: EngineName, runs: usize, limit: Duration) {
+/// Runs an ordinary program several times. All runs give the same bytes, and 95 % of them take at
+/// most `limit`, multiplied by [`FACTOR`].
+async fn programs_give_the_same_bytes_in_time(engine: EngineName, runs: usize, limit: Duration) {
+    let factor: u32 = std::env::var(FACTOR).map_or(3, |factor| factor.parse().unwrap());
+    let limit = limit * factor;
     let real = open(engine, 2).await;
     let code = "names = {'b', 'a', 'c'}\nresult(' '.join(names), \
                 facts['NetIncome:FY2025'] / facts['Revenue:FY2025'] * 100, '%')";
@@ -387,9 +393,8 @@ async fn programs_give_the_same_bytes_again(engine: EngineName, runs: usize, lim
     }
     times.sort_unstable();
     let p95 = times[(runs * 95).div_ceil(100) - 1];
-    println!("{engine:?}: p95 {p95:?} of {runs} runs, median {:?}", times[runs / 2]);
-    // Other work on the machine may slow a run down.
-    assert!(p95 < limit * 3, "p95 {p95:?}");
+    println!("{engine:?}: p50 {:?}, p95 {p95:?} of {runs} runs", times[runs.div_ceil(2) - 1]);
+    assert!(p95 <= limit, "p95 {p95:?}, limit {limit:?}");
     real.executor.shut_down().await;
 }
 
@@ -402,8 +407,8 @@ mod runsc {
     }
 
     #[tokio::test]
-    async fn calculations_are_repeatable_and_take_a_second_at_most() {
-        programs_give_the_same_bytes_again(EngineName::Runsc, 20, Duration::from_secs(1)).await;
+    async fn calculations_are_repeatable_and_keep_their_time_limit() {
+        programs_give_the_same_bytes_in_time(EngineName::Runsc, 20, Duration::from_secs(1)).await;
     }
 }
 
@@ -416,7 +421,7 @@ mod microvm {
     }
 
     #[tokio::test]
-    async fn calculations_are_repeatable_and_take_two_seconds_at_most() {
-        programs_give_the_same_bytes_again(EngineName::Microvm, 20, Duration::from_secs(2)).await;
+    async fn calculations_are_repeatable_and_keep_their_time_limit() {
+        programs_give_the_same_bytes_in_time(EngineName::Microvm, 20, Duration::from_secs(2)).await;
     }
 }

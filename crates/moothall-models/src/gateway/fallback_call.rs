@@ -42,6 +42,7 @@ impl Gateway {
         }
         let mut candidates = preferred;
         candidates.append(&mut unavailable);
+        let outage = self.connections.call_outage();
         let mut failing_since = None;
         let mut delays = delays(&self.retry);
         loop {
@@ -87,6 +88,9 @@ impl Gateway {
             let is_over = since.elapsed().saturating_add(delay) > self.retry.outage_wait;
             if recovering.is_empty() || is_over || self.retry.retries == 0 {
                 return Err(all_unavailable(request, failures));
+            }
+            if let Some((model, fault)) = failures.iter().find(|(_, fault)| fault.is_outage) {
+                outage.note_failing(self.address(model), model, fault.failure.kind);
             }
             tokio::select! {
                 () = tokio::time::sleep(delay) => {}

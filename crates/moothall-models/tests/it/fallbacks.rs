@@ -5,7 +5,9 @@ use std::time::Duration;
 use moothall_core::MicroUsd;
 use moothall_core::model::{FailureKind, ModelFallback, ModelName, ModelRequest};
 use moothall_models::settings::ProviderSettings;
-use moothall_models::{Budget, Gateway, GatewayOptions, RecordingMode, RecordingStore, RunLedger};
+use moothall_models::{
+    Budget, ConnectionStatus, Gateway, GatewayOptions, RecordingMode, RecordingStore, RunLedger,
+};
 use moothall_testkit::{
     FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyUsage, RetryAfter,
 };
@@ -58,6 +60,22 @@ async fn a_fallback_answers_for_every_failure_that_would_pause_the_run() {
         assert_eq!(report.timing.tries, tries + 1);
         assert_eq!(request().answered_by(&reply), &model_of(SECOND));
     }
+}
+
+/// Regression: the screen said for the rest of the run that the first model is tried again.
+#[tokio::test]
+async fn a_model_that_was_given_up_is_no_outage() {
+    let server = FakeProvider::start().await.unwrap();
+    let options = options(&server, ProviderSettings::default());
+    let connections = options.connections.clone();
+    let gateway = Gateway::new(options);
+    fail_first(&server, ProviderFault::Overloaded);
+    // A fallback at another address.
+    let fallbacks = vec![model_of(ProviderProtocol::Ollama)];
+    let request = ModelRequest { fallbacks, ..request() };
+    let reply = gateway.call(&request, &RunLedger::unlimited(), None).await.result.unwrap();
+    assert_eq!(reply.text, "second");
+    assert_eq!(connections.status(), ConnectionStatus::default());
 }
 
 #[tokio::test]

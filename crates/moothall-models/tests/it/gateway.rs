@@ -8,14 +8,14 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{CacheDuration, FailureKind, ModelRequest, PromptBlock};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{
-    Budget, Catalog, Gateway, GatewayOptions, ProviderConnections, RecordingMode, RecordingStore,
-    RunLedger, ScriptedBackend, said,
+    Budget, Catalog, EnterFuture, Gateway, GatewayOptions, MinuteQuota, ProviderConnections,
+    QuotaFuture, RecordingMode, RecordingStore, RunLedger, ScriptedBackend, SharedLimiter, said,
 };
 use moothall_testkit::{
-    ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyUsage, RetryAfter,
+    FakeProvider, ProviderBehaviour, ProviderFault, ProviderProtocol, ReplyUsage, RetryAfter,
 };
 
-use crate::support::{Desk, Heard, KEY, model_of};
+use crate::support::{Desk, Heard, KEY, model_of, options};
 
 fn request(wire: ProviderProtocol) -> ModelRequest {
     ModelRequest::ask(model_of(wire), "Say hello.", 50)
@@ -189,6 +189,34 @@ async fn dropping_a_queued_call_costs_nothing() {
 }
 
 #[tokio::test]
+async fn the_status_counts_calls_that_wait_for_others_to_end() {
+    let server = FakeProvider::start().await.unwrap();
+    let settings =
+        ProviderSettings { concurrent: NonZeroU32::new(1), ..ProviderSettings::default() };
+    let options = options(&server, settings);
+    let connections = options.connections.clone();
+    let gateway = Gateway::new(options);
+    server.script([ProviderFault::Hang]);
+    let request = request(ProviderProtocol::Anthropic);
+    let ledgers = [(); 3].map(|()| RunLedger::unlimited());
+    let calls = ledgers.each_ref().map(|ledger| gateway.call(&request, ledger, None));
+    let [first, second, third] = calls;
+    let all = async { tokio::join!(first, second, third) };
+    let queued = async {
+        while connections.status().queued < 2 || server.stats().received == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(server.stats().received, 1);
+    };
+    tokio::select! {
+        _ = all => panic!("the first call hangs"),
+        () = queued => {}
+    }
+    // The calls were dropped.
+    assert_eq!(connections.status().queued, 0);
+}
+
+#[tokio::test]
 async fn a_key_is_never_sent_over_plain_http_to_another_machine() {
     let mut catalog = Catalog::built_in().unwrap();
     let base_url = Some("http://model.example:8080/v1".to_owned());
@@ -300,4 +328,31 @@ async fn an_overloaded_provider_is_retried_longer_once_it_has_answered() {
     let failed = desk.call(&asked).await;
     assert_eq!(failed.result.unwrap_err().kind, FailureKind::Overloaded);
     assert!(failed.timing.tries > 7, "{:?}", failed.timing);
+}
+
+/// Other processes use all slots of the provider.
+#[derive(Debug)]
+struct OccupiedLimiter;
+
+impl SharedLimiter for OccupiedLimiter {
+    fn enter<'a>(&'a self, _: &'a str, _: u32) -> EnterFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+
+    fn wait_for_quota<'a>(&'a self, _: &'a str, _: u64, _: MinuteQuota) -> QuotaFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Regression: only the wait for this process's own limiter ended.
+#[tokio::test]
+async fn a_pause_ends_the_wait_for_a_limit_shared_with_other_processes() {
+    let server = FakeProvider::start().await.unwrap();
+    let options = options(&server, ProviderSettings::default());
+    let gateway = Gateway::with_shared_limiter(options, Arc::new(OccupiedLimiter));
+    let (ledger, request) = (RunLedger::unlimited(), request(ProviderProtocol::OpenAi));
+    let pause = async { ledger.end_outage_waits() };
+    let (report, ()) = tokio::join!(gateway.call(&request, &ledger, None), pause);
+    assert_eq!(report.result.unwrap_err().kind, FailureKind::RateLimited);
+    assert_eq!(server.stats().received, 0);
 }

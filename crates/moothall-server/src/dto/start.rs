@@ -303,7 +303,7 @@ pub struct ApproveMoveResponse {
     /// Id of the move.
     #[serde(rename = "move")]
     pub move_id: String,
-    /// Rank of the move after the approval.
+    /// Rank of the move after the approval; null if a panel judged the moves.
     pub rank: Option<u32>,
 }
 

@@ -2,11 +2,11 @@
 
 mod accounts;
 mod admission;
+mod budget;
 mod contract;
 mod crash;
 mod inherited;
 mod model;
-mod purse;
 mod real_postgres;
 mod sqlite;
 mod support;

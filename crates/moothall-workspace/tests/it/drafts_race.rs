@@ -25,31 +25,41 @@ fn a_directory_swapped_with_a_link_never_leads_outside() {
     let link = world.workspace().join("link");
     symlink(&outside, &link).unwrap();
     let done = AtomicBool::new(false);
-    let mut tried = 0;
+    let (mut tried, mut applied) = (0, 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let cwd = rustix::fs::CWD;
+            let mut swaps: u32 = 0;
             while !done.load(Ordering::Relaxed) {
                 let exchange = rustix::fs::RenameFlags::EXCHANGE;
                 let _ = rustix::fs::renameat_with(cwd, &folder, cwd, &link, exchange);
+                swaps = swaps.wrapping_add(1);
+                // An odd number of swaps, so that the directory is in its place in every other pause.
+                // Pauses are from 1 to 256 ms: long enough to apply a draft on a slow disk.
+                if swaps.is_multiple_of(97) {
+                    std::thread::sleep(Duration::from_millis(1 << (swaps % 9)));
+                }
             }
         });
         let until = Instant::now() + seconds();
+        let latest = until + Duration::from_secs(60);
         let store = world.open();
-        while Instant::now() < until {
+        while Instant::now() < until || (applied == 0 && Instant::now() < latest) {
             tried += 1;
             let who = DraftCaller::new(Principal::worker(format!("w/{tried}")));
             let Ok((draft, _)) = store.request(&who, "t", "in/a", FileRequirement::MayNot) else {
                 continue;
             };
             let edit = DraftEdit::Content(format!("draft {tried}\n"));
-            if store.write(&who, draft.id, edit, None).is_ok() {
-                let _ = store.submit(&who, &[draft.id], "");
+            if store.write(&who, draft.id, edit, None).is_ok()
+                && let Ok(submitted) = store.submit(&who, &[draft.id], "")
+            {
+                applied += usize::from(submitted.drafts[0].state == DraftState::Applied);
             }
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert!(tried > 10, "{tried}");
+    assert!(tried > 10 && applied > 0, "{tried} drafts, {applied} applied");
     assert_eq!(fs_err::read_to_string(outside.join("a")).unwrap(), "inside\n");
     let names: Vec<_> = fs_err::read_dir(&outside).unwrap().collect();
     assert_eq!(names.len(), 1);
@@ -75,7 +85,8 @@ fn no_user_save_is_lost_while_drafts_are_applied() {
                 let staged = path.with_extension("swp");
                 fs_err::write(&staged, &text).unwrap();
                 fs_err::rename(&staged, &path).unwrap();
-                std::thread::sleep(Duration::from_millis(1));
+                // From 1 to 512 ms: short pauses race with drafts, long ones let a slow disk apply one.
+                std::thread::sleep(Duration::from_millis(1 << (number % 10)));
                 // While a draft of an older save is exchanged and put back, that save is visible.
                 let given_back = Instant::now() + Duration::from_secs(10);
                 let is_there = || {

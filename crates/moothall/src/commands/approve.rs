@@ -81,7 +81,7 @@ fn print_result(
     let after = StoredConsultation::of(record)?;
     let ranked = after.view.ranked.as_ref();
     let found = |move_id: &str| ranked?.moves().find(|one| one.move_id == move_id);
-    let rank = |move_id: &str| found(move_id).and_then(|one| one.rank);
+    let rank = |move_id: &str| ranked.and_then(|ranked| ranked.meaningful_rank(move_id));
     if args.json {
         let verdict = after.view.outcome.as_ref().map(|outcome| outcome.verdict);
         let of = |one: &MoveApproval| json!({"approval": one, "rank": rank(&one.move_id)});

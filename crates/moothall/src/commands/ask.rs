@@ -10,7 +10,9 @@ use moothall_core::model::{
 };
 use moothall_core::structured::OutputCheck;
 use moothall_core::text;
-use moothall_core::{Conclusion, Effect, EffectId, EffectResult, Outcome, StoredSpec};
+use moothall_core::{
+    Conclusion, Effect, EffectId, EffectResult, Outcome, RuleId, RunFinding, StoredSpec,
+};
 use moothall_engine::{
     EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, RunPause, RunRecord, cancel,
 };
@@ -22,16 +24,14 @@ use super::{InterruptibleResult, failure, interruptible, runtime};
 use crate::args::{AskArgs, GlobalArgs};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
+use crate::received_text::{ReceivedText, large_prompt};
 use crate::terminal::{self, DIM, YELLOW};
-use crate::work_progress::WorkProgress;
+use crate::work_progress::{WorkProgress, WorkSize};
 use crate::{files, launch};
 use crate::{logging, run_store};
 
 /// Limit for questions from standard input.
 const MAX_QUESTION_BYTES: u64 = 8 * 1024 * 1024;
-
-/// Prompts of this size take a local model seconds to read.
-const LARGE_PROMPT_TOKENS: u64 = 2000;
 
 const QUESTION_HINT: &str = "pass it as an argument, `moothall ask \"…\"`, or pipe it in";
 
@@ -58,11 +58,18 @@ pub(crate) fn run(global: &GlobalArgs, args: &AskArgs) -> anyhow::Result<CliExit
     let workflow = AskWorkflow::new(request, check)?;
     let ledger = Arc::new(RunLedger::new(context.budget()));
     let live = !args.json && args.schema.is_none() && terminal::stdout_is_terminal();
-    let waiting = WorkProgress::start(&waiting_notice(model, prompt_tokens), args.json);
+    let notice = waiting_notice(model, prompt_tokens);
+    let waiting = WorkProgress::start(&notice, args.json);
+    let received = ReceivedText::default();
+    waiting.step(&notice, WorkSize::Answer(received.clone()));
     let waiting = Arc::new(Mutex::new(Some(waiting)));
 
-    let printing = live.then(|| Arc::clone(&waiting));
-    let ask_result = runtime()?.block_on(ask(workflow, model, gateway, &ledger, printing));
+    let listener = match live {
+        true => AnswerListener::Print(Arc::clone(&waiting)),
+        false if !args.json && terminal::stderr_is_terminal() => AnswerListener::Count(received),
+        false => AnswerListener::None,
+    };
+    let ask_result = runtime()?.block_on(ask(workflow, model, gateway, &ledger, listener));
     stop_waiting(&waiting);
     let ask_result = ask_result?;
     let AskResult { record, last } = &ask_result;
@@ -96,9 +103,9 @@ fn stop_waiting(waiting: &SharedProgress) {
 
 /// What the terminal shows until the answer arrives.
 fn waiting_notice(model: &ModelName, prompt_tokens: u64) -> String {
-    match prompt_tokens {
-        0..LARGE_PROMPT_TOKENS => format!("waiting for {model}"),
-        tokens => format!("waiting for {model}, which reads about {tokens} tokens"),
+    match large_prompt(prompt_tokens) {
+        None => format!("waiting for {model}"),
+        Some(size) => format!("waiting for {model}, {size}"),
     }
 }
 
@@ -153,24 +160,40 @@ struct AskResult {
     last: Option<LastAnswer>,
 }
 
+/// What happens with an answer while it arrives.
+enum AnswerListener {
+    Print(SharedProgress),
+    Count(ReceivedText),
+    None,
+}
+
+impl AnswerListener {
+    fn of_call(&self, request: &ModelRequest) -> Option<Box<dyn ReplyListener>> {
+        match self {
+            Self::Print(waiting) => {
+                Some(Box::new(AnswerPrinter { shown: false, waiting: Arc::clone(waiting) }))
+            }
+            Self::Count(received) => Some(received.listener(request.prompt_tokens_expected())),
+            Self::None => None,
+        }
+    }
+}
+
 /// Runs the workflow on an in-memory store: questions are not saved.
 async fn ask(
     mut workflow: AskWorkflow,
     model: &ModelName,
     gateway: Gateway,
     ledger: &Arc<RunLedger>,
-    printing: Option<SharedProgress>,
+    listener: AnswerListener,
 ) -> anyhow::Result<AskResult> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().await?);
     let run =
         run_store::new_run(StoredSpec::from_columns(AskWorkflow::NAME, Value::Null), model, "")?;
     let run_id = run.run_id.clone();
     store.create_run(run).await?;
-    let models =
-        ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger)).with_listeners(move |_| {
-            let waiting = Arc::clone(printing.as_ref()?);
-            Some(Box::new(AnswerPrinter { shown: false, waiting }) as Box<dyn ReplyListener>)
-        });
+    let models = ModelPerformer::new(Arc::new(gateway), Arc::clone(ledger))
+        .with_listeners(move |request| listener.of_call(request));
     let performer = Arc::new(LastReplyPerformer { models, last: Mutex::default() });
     let driver =
         RunDriver::new(Arc::clone(&store), performer.clone(), run_id.clone()).without_resume();
@@ -292,6 +315,11 @@ impl AskReport<'_> {
                 "{YELLOW}the answer was cut off; raise the limit with --max-tokens{YELLOW:#}\n"
             ));
         }
+        if self.findings().iter().any(|finding| finding.rule == RuleId::new("output.echo")) {
+            terminal::note(&format!(
+                "{YELLOW}the answer repeats the question; a larger model may answer it{YELLOW:#}\n"
+            ));
+        }
         Ok(CliExit::Fine)
     }
 
@@ -346,6 +374,10 @@ impl AskReport<'_> {
         self.outcome.map(|outcome| &outcome.conclusion)
     }
 
+    fn findings(&self) -> &[RunFinding] {
+        self.outcome.map_or(&[], |outcome| &outcome.findings)
+    }
+
     fn error(&self) -> CliError {
         match self.last {
             Err(failure) => {
@@ -356,8 +388,8 @@ impl AskReport<'_> {
                 }
             }
             Ok(reply) => {
-                let findings = self.outcome.map_or(&[][..], |outcome| &outcome.findings);
-                let problems: Vec<_> = findings.iter().map(|finding| &*finding.message).collect();
+                let problems: Vec<_> =
+                    self.findings().iter().map(|finding| &*finding.message).collect();
                 let (model, problems) = (self.model, problems.join("; "));
                 CliError::failed(format!("{model} gave an invalid answer: {problems}"))
                     .with_hint(match reply.stop {
@@ -370,3 +402,7 @@ impl AskReport<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "ask_tests.rs"]
+mod tests;

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::runtime;
 use crate::args::{CallSortArg, CallsArgs, GlobalArgs};
 use crate::display;
+use crate::display::table::{Table, TableColumn};
 use crate::error::{CliError, CliExit};
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, BOLD, DIM};
@@ -78,8 +79,7 @@ fn print_calls(record: &RunRecord, args: &CallsArgs) -> anyhow::Result<()> {
         terminal::note(&format!("{DIM}{}{DIM:#}\n", empty_hint(&log, id)));
         return Ok(());
     }
-    let width = terminal::stdout_is_terminal().then(|| terminal::size().0);
-    terminal::print(&table(&shown, page.first_start_ms, width))?;
+    terminal::print(&table(&shown, page.first_start_ms, terminal::stdout_columns()))?;
     terminal::print(&sums(&page, shown.len()))?;
     terminal::note(&format!("{DIM}one call in full: moothall calls {id} CALL{DIM:#}\n"));
     Ok(())
@@ -96,101 +96,32 @@ fn empty_hint(log: &RunCalls, id: &str) -> String {
     }
 }
 
-/// A column of the table.
-struct CallColumn {
-    title: &'static str,
-    is_number: bool,
-    /// Columns with the highest rank are dropped first if the terminal is narrow.
-    rank: u8,
-    cells: Vec<String>,
-}
-
-impl CallColumn {
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.chars().count());
-        cells.max().unwrap_or(0).max(self.title.len())
-    }
-}
-
-const GAP: usize = 2;
-
 fn table(calls: &[&ModelCall], first_start_ms: u64, terminal_width: Option<usize>) -> String {
-    let column = |title, is_number, rank, cell: &dyn Fn(&ModelCall) -> String| CallColumn {
-        title,
-        is_number,
-        rank,
-        cells: calls.iter().map(|call| cell(call)).collect(),
+    let cells = |cell: &dyn Fn(&ModelCall) -> String| -> Vec<String> {
+        calls.iter().map(|call| cell(call)).collect()
     };
+    let start = |call: &ModelCall| duration(call.started_at_ms.saturating_sub(first_start_ms));
     let queued = |call: &ModelCall| call.queued_ms.map_or_else(String::new, duration);
     let cost = |call: &ModelCall| match (call.cost_micro_usd, call.result) {
         (Some(cost), _) => cost.to_string(),
         (None, CallResult::Failed) => String::new(),
         (None, _) => "unknown".to_owned(),
     };
-    let mut columns = vec![
-        column("START", true, 3, &|call| {
-            duration(call.started_at_ms.saturating_sub(first_start_ms))
-        }),
-        column("QUEUED", true, 7, &queued),
-        column("LENGTH", true, 1, &|call| duration(call.length_ms)),
-        column("CALL", false, 0, &|call| call.call.to_string()),
-        column("ROLE", false, 8, &|call| display::line(&call.role)),
-        column("MODEL", false, 5, &|call| display::line(&call.model.to_string())),
-        column("IN", true, 4, &|call| grouped(call.prompt_tokens)),
-        column("CACHED", true, 6, &|call| grouped(call.cached_tokens)),
-        column("OUT", true, 4, &|call| grouped(call.output_tokens)),
-        column("COST", true, 2, &cost),
-        column("ATTEMPTS", true, 6, &|call| call.attempts.to_string()),
-        column("RESULT", false, 0, &|call| result(call)),
+    let columns = vec![
+        TableColumn::number("START", 3, cells(&start)),
+        TableColumn::number("QUEUED", 7, cells(&queued)),
+        TableColumn::number("LENGTH", 1, cells(&|call| duration(call.length_ms))),
+        TableColumn::text("CALL", 0, cells(&|call| call.call.to_string())),
+        TableColumn::text("ROLE", 8, cells(&|call| display::line(&call.role))),
+        TableColumn::text("MODEL", 5, cells(&|call| display::line(&call.model.to_string()))),
+        TableColumn::number("IN", 4, cells(&|call| grouped(call.prompt_tokens))),
+        TableColumn::number("CACHED", 6, cells(&|call| grouped(call.cached_tokens))),
+        TableColumn::number("OUT", 4, cells(&|call| grouped(call.output_tokens))),
+        TableColumn::number("COST", 2, cells(&cost)),
+        TableColumn::number("ATTEMPTS", 6, cells(&|call| call.attempts.to_string())),
+        TableColumn::text("RESULT", 0, cells(&result)),
     ];
-    if let Some(width) = terminal_width {
-        fit(&mut columns, width);
-    }
-    let line = |cell: &dyn Fn(&CallColumn) -> String| {
-        let cells: Vec<String> = columns
-            .iter()
-            .map(|column| {
-                let width = column.width();
-                match column.is_number {
-                    true => format!("{:>width$}", cell(column)),
-                    false => format!("{:<width$}", cell(column)),
-                }
-            })
-            .collect();
-        cells.join(&" ".repeat(GAP)).trim_end().to_owned()
-    };
-    let mut text = format!("{BOLD}{}{BOLD:#}\n", line(&|column| column.title.to_owned()));
-    for row in 0..calls.len() {
-        let cell = |column: &CallColumn| column.cells.get(row).cloned().unwrap_or_default();
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", line(&cell));
-    }
-    text
-}
-
-/// Drops columns and shortens the last one until the table fits.
-fn fit(columns: &mut Vec<CallColumn>, width: usize) {
-    let used = |columns: &[CallColumn]| {
-        columns.iter().map(CallColumn::width).sum::<usize>() + GAP * columns.len().saturating_sub(1)
-    };
-    // Reasons give way before columns.
-    let shorten = |columns: &mut [CallColumn], longest: usize| {
-        for cell in columns.iter_mut().rev().take(1).flat_map(|column| &mut column.cells) {
-            *cell = display::cut(cell, longest);
-        }
-    };
-    let reason_width = columns.last().map_or(0, CallColumn::width);
-    let spare = width.saturating_sub(used(columns).saturating_sub(reason_width));
-    shorten(columns, spare.saturating_sub(1).max(24));
-    while used(columns) > width {
-        let worst = columns.iter().map(|column| column.rank).max().unwrap_or(0);
-        if worst == 0 {
-            let others = used(columns).saturating_sub(columns.last().map_or(0, CallColumn::width));
-            shorten(columns, width.saturating_sub(others).saturating_sub(1).max(8));
-            return;
-        }
-        columns.retain(|column| column.rank < worst);
-    }
+    Table::new(columns, terminal_width).render()
 }
 
 /// The result and the first reason.

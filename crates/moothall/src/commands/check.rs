@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::facts;
 use crate::args::{CheckCommandArgs, CheckFormatArg, GlobalArgs};
+use crate::display;
 use crate::display::annotations::{
     self, AnnotatedFile, AnnotationLevel, FileAnnotation, TextPosition,
 };
@@ -196,12 +197,18 @@ impl TextCheckReport {
         let company = &evidence.company;
         let name = sanitize_line(&company.name);
         let mut text = match &evidence.sheet {
-            Some(sheet) => format!(
-                "{BOLD}{name}{BOLD:#}  {}, as of {}\n{DIM}F0 {}{DIM:#}\n",
-                facts::symbol(company),
-                sheet.as_of,
-                sheet.hash()
-            ),
+            Some(sheet) => {
+                let hash = sheet.hash().to_string();
+                let hash = match terminal::stdout_columns() {
+                    Some(columns) if columns < "F0 ".len() + hash.len() => display::cut(&hash, 12),
+                    _ => hash,
+                };
+                format!(
+                    "{BOLD}{name}{BOLD:#}  {}, as of {}\n{DIM}F0 {hash}{DIM:#}\n",
+                    facts::symbol(company),
+                    sheet.as_of,
+                )
+            }
             None => format!("{BOLD}{name}{BOLD:#}  {}\n", evidence.provenance),
         };
         for document in &evidence.documents {

@@ -77,7 +77,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<Cli
         })
         .await?;
         lock_screen(&screen).hide();
-        show_isolation_notice(&prepared, args.output.json);
+        show_isolation_notice(&prepared, &screen, args.output.json);
         introduce(&spec, evidence.as_ref(), &estimate, cap, args.output.json);
         if spec.settings.replay.is_none() {
             let smaller = "reduce `--moves` or `--rounds`";
@@ -125,7 +125,8 @@ async fn start(
     end(prepared, &left).await;
     let notification = DriveResult::notification(&left);
     notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
-        finish(context, &*local.store, &run_id, &left, files).await
+        let announced = prepared.announced_class();
+        finish(context, &*local.store, &run_id, &left, (files, announced)).await
     })
     .await
 }
@@ -157,7 +158,7 @@ pub(crate) fn resume(
             lock_screen(&screen).catch_up(&record.events);
             cluster::resume(restate, store, id, args.raised_budget()).await?;
             let left = follow(store, id, &record.events, spec, &screen).await;
-            return finish(&context, &*local.store, &row.run_id, &left?, &files).await;
+            return finish(&context, &*local.store, &row.run_id, &left?, (&files, None)).await;
         }
         let _lock = local.lock(&row.run_id).await.map_err(lock_error)?;
         // Read again: the run may have ended while this process waited for the lock.
@@ -166,7 +167,7 @@ pub(crate) fn resume(
         let stored = RunSpec::Consult(spec.clone());
         let opening = PreparedRun::open_stored(&context, stored, &*local.store, &row.run_id);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
-        show_isolation_notice(&prepared, args.json);
+        show_isolation_notice(&prepared, &screen, args.json);
         prepared.warm_up();
         let record =
             RunRecord::read(&*local.store, &row.run_id).await.map_err(run_store::store_error)?;
@@ -182,7 +183,8 @@ pub(crate) fn resume(
         end(&prepared, &left).await;
         let notification = DriveResult::notification(&left);
         notify::report_and_notify(&context.loaded, &row.run_id, notification, left, async |left| {
-            finish(&context, &*local.store, &row.run_id, &left, &files).await
+            let outputs = (&files, prepared.announced_class());
+            finish(&context, &*local.store, &row.run_id, &left, outputs).await
         })
         .await
     })
@@ -305,8 +307,9 @@ fn progress_on(screen: &SharedScreen) -> ProgressNotice {
 
 /// Says in the first line of the output, before any spending, that debates run in a weaker class
 /// than a microVM, and which command changes it.
-fn show_isolation_notice(prepared: &PreparedRun, json: bool) {
-    if let (Some(notice), false) = (prepared.isolation_notice(), json) {
+fn show_isolation_notice(prepared: &PreparedRun, screen: &SharedScreen, json: bool) {
+    if let (Some((class, notice)), false) = (prepared.isolation_notice(), json) {
+        lock_screen(screen).announced_class(*class);
         terminal::note(&format!("{YELLOW}note: {}{YELLOW:#}\n", display::cut(notice, 400)));
     }
 }

@@ -34,6 +34,9 @@ use crate::work_progress::{WorkProgress, WorkSize};
 /// The image for the tests.
 const IMAGE: &str = "python";
 
+/// For failures with many possible causes.
+const LOG_HINT: &str = "see what the engine reports with `moothall doctor -vv`";
+
 /// Values of [`DoctorProblem::part`].
 const SANDBOXES: &str = "sandboxes";
 const RUNS: &str = "runs";
@@ -145,10 +148,17 @@ struct EngineProblem {
     version: Option<String>,
 }
 
+impl EngineProblem {
+    fn not_tested(problem: &str) -> Self {
+        Self { state: "not tested", problem: problem.to_owned(), hint: None, version: None }
+    }
+}
+
 impl From<SandboxError> for EngineProblem {
     fn from(error: SandboxError) -> Self {
-        let hint = isolation::hint(&error);
-        Self { state: "does not work", problem: error.failure().detail, hint, version: None }
+        let hint = isolation::hint(&error).unwrap_or_else(|| LOG_HINT.to_owned());
+        let problem = error.failure().detail;
+        Self { state: "does not work", problem, hint: Some(hint), version: None }
     }
 }
 
@@ -176,13 +186,15 @@ impl DoctorResults {
         }
     }
 
-    /// The report for `--json`: the web UI's report, the sources of API keys and the problems.
-    fn json(&self, keys: &[(String, KeySource)]) -> serde_json::Result<String> {
+    /// The report for `--json`: the web UI's report, the sources of API keys, the model and the
+    /// problems.
+    fn json(&self, access: &ModelAccess) -> serde_json::Result<String> {
         let mut report = serde_json::to_value(self.report())?;
-        let keys = keys.iter().map(|(provider, source)| {
+        let keys = access.keys.iter().map(|(provider, source)| {
             json!({ "provider": provider, "source": source.kind(), "detail": source.to_string() })
         });
         report["keys"] = keys.collect();
+        report["model"] = json!(access.model);
         report["guard"] = match &self.guard {
             Ok(copy) => json!({ "works": true, "copy": copy }),
             Err(error) => {
@@ -196,7 +208,7 @@ impl DoctorResults {
         serde_json::to_string_pretty(&report)
     }
 
-    fn text(&self, keys: &[(String, KeySource)]) -> String {
+    fn text(&self, access: &ModelAccess) -> String {
         let mut text = format!("{}\n\n", self.installation);
         text.push_str(&table(&self.checked, self.chosen.as_ref(), &self.images));
         for name in &self.outdated_images {
@@ -219,7 +231,8 @@ impl DoctorResults {
             }
         }
         text.push_str(&self.run_location.line());
-        text.push_str(&key_line(keys));
+        text.push_str(&key_line(&access.keys));
+        text.push_str(&model_line(access));
         for DoctorProblem { part, message, error } in &self.problems {
             let message = sanitize_line(message);
             let _ = writeln!(text, "\n{YELLOW}{part}: {message}{YELLOW:#}");
@@ -270,32 +283,45 @@ pub(crate) fn run(global: &GlobalArgs, args: &DoctorArgs) -> anyhow::Result<CliE
     let InterruptibleResult::Done(mut examined) = examined? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
-    let keys = match key_sources(global) {
-        Ok(keys) => keys,
-        Err(error) => {
-            examined.problems.push(DoctorProblem::new("keys", error));
-            Vec::new()
-        }
-    };
+    let access = ModelAccess::find(global).unwrap_or_else(|error| {
+        examined.problems.push(DoctorProblem::new("keys", error));
+        ModelAccess::default()
+    });
     if args.json {
         let report = examined
-            .json(&keys)
+            .json(&access)
             .map_err(|error| CliError::failed("cannot serialize the report").with_source(error))?;
         terminal::print(&format!("{report}\n"))?;
     } else {
-        terminal::print(&examined.text(&keys))?;
+        terminal::print(&examined.text(&access))?;
     }
     Ok(if examined.problems.is_empty() { CliExit::Fine } else { CliExit::Failed })
 }
 
-/// Where the key of each provider comes from; providers without a key are left out.
-fn key_sources(global: &GlobalArgs) -> Result<Vec<(String, KeySource)>, CliError> {
-    let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
-    let keys = &context.keys;
-    Ok(keys
-        .providers()
-        .filter_map(|name| Some((name.to_owned(), keys.source(name)?.clone())))
-        .collect())
+/// Which models this machine can call.
+#[derive(Default)]
+struct ModelAccess {
+    /// Where the key of each provider comes from; providers without a key are left out.
+    keys: Vec<(String, KeySource)>,
+    /// The model of commands that name none, with its fallbacks.
+    model: Option<String>,
+}
+
+impl ModelAccess {
+    fn find(global: &GlobalArgs) -> Result<Self, CliError> {
+        let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
+        let source = |name: &str| Some((name.to_owned(), context.keys.source(name)?.clone()));
+        let keys = context.keys.providers().filter_map(source).collect();
+        let model = context.model(None).ok().map(|model| model.to_string());
+        Ok(Self { keys, model })
+    }
+}
+
+fn model_line(access: &ModelAccess) -> String {
+    match &access.model {
+        Some(model) => format!("model: {model}\n"),
+        None => "model: none; choose one with `moothall init`, or pass `--model demo`\n".to_owned(),
+    }
 }
 
 fn key_line(keys: &[(String, KeySource)]) -> String {
@@ -319,9 +345,14 @@ pub(crate) async fn examine(
     let policy = isolation::policy(loaded, None, false)
         .map_err(|error| problems.push(DoctorProblem::new("configuration", error)))
         .ok();
-    let host = isolation::host(loaded)
-        .map_err(|error| problems.push(DoctorProblem::new("host", error)))
-        .ok();
+    let (host, host_hint) = match isolation::host(loaded) {
+        Ok(host) => (Some(host), None),
+        Err(error) => {
+            let hint = error.hint.clone().unwrap_or_else(|| LOG_HINT.to_owned());
+            problems.push(DoctorProblem::new("host", error));
+            (None, Some(hint))
+        }
+    };
     let mut images = Vec::new();
     let mut outdated_images = Vec::new();
     let mut has_image = false;
@@ -348,7 +379,10 @@ pub(crate) async fn examine(
         on_test(name);
         let found = match &host {
             Some(host) => check(host, name, has_image).await,
-            None => Err(not_tested("sandboxes cannot be used on this machine", None)),
+            None => Err(EngineProblem {
+                hint: host_hint.clone(),
+                ..EngineProblem::not_tested("sandboxes cannot be used on this machine")
+            }),
         };
         checked.push(EngineCheck { name, found });
     }
@@ -392,14 +426,13 @@ async fn check(
 ) -> Result<ProbedEngine, EngineProblem> {
     let engine = host.engine(name).await?;
     if !has_image {
-        let version = Some(engine.version().to_owned());
-        return Err(not_tested("the test image is missing", version));
+        return Err(EngineProblem {
+            hint: Some(format!("build the image: `moothall image build {IMAGE}`")),
+            version: Some(engine.version().to_owned()),
+            ..EngineProblem::not_tested("the test image is missing")
+        });
     }
     Ok(host.probe_uncached(engine, IMAGE).await?)
-}
-
-fn not_tested(problem: &str, version: Option<String>) -> EngineProblem {
-    EngineProblem { state: "not tested", problem: problem.to_owned(), hint: None, version }
 }
 
 fn draft_bypasses(loaded: &LoadedConfig) -> Vec<DraftBypass> {
@@ -534,7 +567,10 @@ fn table(checked: &[EngineCheck], chosen: Option<&ProbedEngine>, images: &[Strin
             "\n{YELLOW}no sandbox on this machine is strong enough to run programs{YELLOW:#}"
         ),
     };
-    let images = if images.is_empty() { "none".to_owned() } else { images.join(", ") };
+    let images = match images.is_empty() {
+        true => format!("none; build one with `moothall image build {IMAGE}`"),
+        false => images.join(", "),
+    };
     let _ = writeln!(text, "images: {images}");
     text
 }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use self::store::{failed, id_of, open_with_view};
 use crate::args::{DraftCommand, DraftCommandArgs, DraftWriteArgs, GlobalArgs};
 use crate::display;
+use crate::display::table::{Table, TableColumn};
 use crate::error::{CliError, CliExit};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
@@ -371,12 +372,14 @@ pub(crate) fn list_text(drafts: &[Draft]) -> String {
     if drafts.is_empty() {
         return "no drafts\n".to_owned();
     }
-    let mut text = format!("{BOLD}{:<36}  {:<9}  {:<20}  file{BOLD:#}\n", "draft", "state", "task");
-    for draft in drafts {
-        let (id, state) = (draft.id.to_string(), draft.state.as_str());
-        let task = display::cut(draft.task.as_str(), 20);
-        let path = display::line(draft.path.as_str());
-        let _ = writeln!(text, "{id:<36}  {state:<9}  {task:<20}  {path}");
-    }
-    text
+    let cells =
+        |cell: &dyn Fn(&Draft) -> String| -> Vec<String> { drafts.iter().map(cell).collect() };
+    let task = |draft: &Draft| display::cut(draft.task.as_str(), 20);
+    let columns = vec![
+        TableColumn::text("draft", 0, cells(&|draft| draft.id.to_string())),
+        TableColumn::text("state", 1, cells(&|draft| draft.state.as_str().to_owned())).at_least(9),
+        TableColumn::text("task", 2, cells(&task)).at_least(20),
+        TableColumn::text("file", 0, cells(&|draft| display::line(draft.path.as_str()))),
+    ];
+    Table::new(columns, terminal::stdout_columns()).render()
 }

@@ -392,7 +392,7 @@ async fn complete(
     store.create_run(new).await.map_err(run_store::store_error)?;
     let ledger = RunLedger::new(cap.budget());
     let RunParts { mut workflow, driver } =
-        prepared.parts(&store, &run_id, ledger, DemoDelay::NONE).await?;
+        prepared.parts(&store, &run_id, ledger, DemoDelay::NONE, None).await?;
     // Boxed because the future holds hundreds of concurrent calls.
     let exit = Box::pin(driver.drive(&mut *workflow)).await.map_err(engine_failure)?;
     prepared.shut_down().await;

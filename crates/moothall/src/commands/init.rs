@@ -1,7 +1,5 @@
 //! `moothall init`: guides a new user from installation to a finished demo.
 
-mod config_edit;
-
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -15,14 +13,12 @@ use moothall_models::{RecordingMode, RunLedger, ServedModel, list_models};
 use moothall_sources::edgar::SecContact;
 use reqwest::Url;
 
-use self::config_edit::{InitAnswers, OwnServer};
+use super::config_edit::{self, ConfigFile, InitAnswers, OwnServer};
 use super::key::{self, source_label};
 use super::{InterruptibleResult, failure, interruptible, models, prompt, runtime};
 use crate::args::{Cli, GlobalArgs, InitArgs};
-use crate::config::{Config, FILE_NAME};
 use crate::context::{CommandContext, ConfigFlags};
 use crate::error::{CliError, CliExit};
-use crate::files::{self, NewFileMode};
 use crate::keys::{self, KeyStorageChoice};
 use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 use crate::work_progress::WorkProgress;
@@ -34,8 +30,6 @@ const TRIES: usize = 3;
 /// Provider name for the user's own server.
 const OWN_PROVIDER: &str = "local";
 const OWN_ADDRESS: &str = "http://127.0.0.1:8080/v1";
-/// More models of a server are not shown.
-const MAX_SERVED_MODELS: usize = 20;
 
 /// Image and time limit for the sandbox test.
 const IMAGE: &str = "python";
@@ -49,9 +43,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     }
     let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let own_file = context.loaded.locations.folders.config.join(FILE_NAME);
-    let file = global.config.clone().unwrap_or(own_file);
-    let before = read(&file)?;
+    let file = ConfigFile::open(global, &context.loaded)?;
     let runtime = runtime()?;
     let answered = runtime.block_on(async {
         show_text(&format!("{BOLD}1 of 5  Model{BOLD:#}\n"));
@@ -61,7 +53,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
         show_text(&format!("\n{BOLD}3 of 5  Sandboxes{BOLD:#}\n"));
         test_sandboxes(&context).await;
         let answers = InitAnswers { model: changed_model(&context, &model), server, contact };
-        write(&file, &before, &answers, args.yes).await?;
+        write(file, &answers, args.yes).await?;
         let base_url = answers.server.map(|server| server.base_url);
         let tested = TestedModel { model, base_url };
         show_text(&format!("\n{BOLD}4 of 5  Demo{BOLD:#}\n"));
@@ -276,14 +268,9 @@ async fn served_models(context: &CommandContext, address: &str) -> Vec<ServedMod
             return Vec::new();
         }
     };
-    // Names are shown and typed, so only harmless ones are offered.
-    let usable =
-        |one: &ServedModel| format!("{OWN_PROVIDER}/{}", one.name).parse::<ModelName>().is_ok();
-    let served: Vec<ServedModel> =
-        served.into_iter().filter(usable).take(MAX_SERVED_MODELS).collect();
+    let served = models::usable_models(OWN_PROVIDER, served);
     if served.len() > 1 {
-        let names: Vec<&str> = served.iter().map(|one| one.name.as_str()).collect();
-        show_text(&format!("models on this server: {}\n", names.join(", ")));
+        show_text(&format!("models on this server: {}\n", models::served_names(&served)));
     }
     served
 }
@@ -402,29 +389,12 @@ async fn test_sandboxes(context: &CommandContext) {
     }
 }
 
-/// Shows the changes, asks for confirmation, and writes the file atomically.
-async fn write(
-    file: &Path,
-    before: &str,
-    answers: &InitAnswers,
-    yes: bool,
-) -> Result<(), CliError> {
-    let unusable = |error: anyhow::Error| {
-        CliError::usage(format!("cannot add settings to {}", file.display()))
-            .with_source(error)
-            .with_hint("correct the file; `moothall config check` shows its problems")
-    };
-    let after = config_edit::with(before, answers).map_err(|error| unusable(error.into()))?;
-    toml::from_str::<Config>(&after).map_err(|error| unusable(error.into()))?;
-    let lines = files::line_difference(before, &after);
-    if lines.is_empty() {
-        show_text(&format!("\n{} is unchanged.\n", file.display()));
+/// Shows the changes, asks for confirmation, and writes them.
+async fn write(file: ConfigFile, answers: &InitAnswers, yes: bool) -> Result<(), CliError> {
+    let change = file.change(|before| config_edit::with(before, answers))?;
+    show_text(&format!("\n{}", change.preview()));
+    if change.is_empty() {
         return Ok(());
-    }
-    show_text(&format!("\n{}:\n", file.display()));
-    for line in lines {
-        let style = if line.starts_with('+') { GREEN } else { YELLOW };
-        show_text(&format!("  {style}{}{style:#}\n", text::sanitize_line(&line)));
     }
     if !yes
         && !prompt::confirm_default_yes("Write these changes?").await.ok_or_else(cancelled_error)?
@@ -432,14 +402,7 @@ async fn write(
         show_text("Nothing was written.\n");
         return Ok(());
     }
-    files::replace_text(file, before, &after, NewFileMode::Private).map_err(|error| {
-        CliError::failed(format!("cannot write {}", file.display())).with_source(error)
-    })
-}
-
-fn read(file: &Path) -> Result<String, CliError> {
-    files::read_or_empty(file)
-        .map_err(|error| CliError::usage("cannot read the configuration").with_source(error))
+    change.write()
 }
 
 /// Runs the command that the user would type.

@@ -7,12 +7,15 @@ use moothall_core::model::{CallPurpose, ModelName, ModelReply, ModelRequest};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::text::sanitize_line;
 use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
-use moothall_models::{RecordingMode, RunLedger};
+use moothall_models::settings::WireFormat;
+use moothall_models::{RecordingMode, RunLedger, ServedModel, list_provider_models};
 use serde_json::{Value, json};
 
+use super::config_edit::{self, ConfigFile};
 use super::{InterruptibleResult, block_on, failure};
 use crate::args::{GlobalArgs, ModelsArgs};
 use crate::context::{CommandContext, ConfigFlags};
+use crate::display::table::{Table, TableColumn};
 use crate::error::{CliError, CliExit};
 use crate::keys::KeySource;
 use crate::logging;
@@ -20,6 +23,9 @@ use crate::terminal::{self, BOLD, DIM, GREEN, YELLOW};
 
 /// Enough for a reasoning model to answer with one word.
 const PROBE_TOKENS: u32 = 512;
+
+/// More models of a server are not shown.
+const MAX_SERVED_MODELS: usize = 20;
 
 pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<CliExit> {
     let mut flags = ConfigFlags::default();
@@ -29,7 +35,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<CliE
     let context = CommandContext::load(global.config.as_deref(), flags.into_table())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     match &args.check {
-        Some(model) => check(&context, model.as_ref(), args.json),
+        Some(model) => check(global, &context, model.as_ref(), args),
         None => list(&context, args),
     }
 }
@@ -99,6 +105,8 @@ fn card_json(card: &ModelCard) -> Value {
 
 /// Names and URLs may come from an untrusted catalog, so they are sanitized.
 fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
+    // Rows are indented.
+    let terminal_width = terminal::stdout_columns().map(|columns| columns.saturating_sub(2));
     let mut text = String::new();
     for provider in providers {
         let key = match (context.keys.source(&provider.name), provider.needs_key()) {
@@ -123,18 +131,9 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
             let price = if provider.free { " and is free" } else { ", but its price is unknown" };
             let _ = writeln!(text, "  no models listed; any name works{price}");
         }
-        for card in cards {
-            let price = price_labels(card.prices.as_ref());
-            let default = provider.default_model.as_deref() == Some(card.model.name());
-            let _ = writeln!(
-                text,
-                "  {:<44} {:>8} context  {:>8} in  {:>8} out{}",
-                card.model.to_string(),
-                token_label(card.context),
-                price.input,
-                price.output,
-                if default { "  (default)" } else { "" },
-            );
+        let columns = card_columns(&cards, provider.default_model.as_deref());
+        for row in Table::new(columns, terminal_width).rows() {
+            let _ = writeln!(text, "  {row}");
         }
         text.push('\n');
     }
@@ -144,6 +143,27 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
         "{DIM}prices in dollars per million tokens, as of {dated}; `demo` needs no key and is free{DIM:#}"
     );
     text
+}
+
+/// The columns of a provider's models.
+fn card_columns(cards: &[ModelCard], default: Option<&str>) -> Vec<TableColumn> {
+    let cells =
+        |cell: &dyn Fn(&ModelCard) -> String| -> Vec<String> { cards.iter().map(cell).collect() };
+    let price = |card: &ModelCard| price_labels(card.prices.as_ref());
+    let mark = |card: &ModelCard| match default == Some(card.model.name()) {
+        true => "(default)".to_owned(),
+        false => String::new(),
+    };
+    let context = |card: &ModelCard| format!("{} context", token_label(card.context));
+    let input = |card: &ModelCard| format!("{} in", price(card).input);
+    let output = |card: &ModelCard| format!("{} out", price(card).output);
+    vec![
+        TableColumn::text("", 0, cells(&|card| card.model.to_string())).at_least(43),
+        TableColumn::number("", 4, cells(&context)).at_least(16),
+        TableColumn::number("", 2, cells(&input)).at_least(11),
+        TableColumn::number("", 2, cells(&output)).at_least(12),
+        TableColumn::text("", 3, cells(&mark)),
+    ]
 }
 
 pub(crate) struct PriceLabels {
@@ -185,9 +205,10 @@ pub(crate) fn token_label(tokens: Option<u64>) -> String {
 }
 
 fn check(
+    global: &GlobalArgs,
     context: &CommandContext,
     named: Option<&ModelName>,
-    as_json: bool,
+    args: &ModelsArgs,
 ) -> anyhow::Result<CliExit> {
     let model = match named {
         Some(model) => model.clone(),
@@ -196,19 +217,40 @@ fn check(
     let gateway = context.gateway(&model, RecordingMode::Off)?;
     let ledger = RunLedger::new(context.budget());
     let request = probe_request(&model);
-    let InterruptibleResult::Done(report) = block_on(gateway.call(&request, &ledger, None))? else {
+    let checking = async {
+        let served = served_models(context, &model).await;
+        (served, gateway.call(&request, &ledger, None).await)
+    };
+    let InterruptibleResult::Done((served, report)) = block_on(checking)? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
+    let as_json = args.json;
+    if args.save {
+        // Also if the call fails: the window does not depend on it.
+        let preview = save_window(global, context, &model, &served)?;
+        if !as_json {
+            terminal::print(&preview)?;
+        }
+    }
+    let served_json: Vec<Value> =
+        served.iter().map(|one| json!({"name": one.name, "context_tokens": one.context})).collect();
     let reply = match report.result {
         Ok(reply) => reply,
         Err(failure) => {
             if as_json {
                 terminal::print(&format!(
                     "{:#}\n",
-                    json!({"model": model, "reachable": false, "failure": failure})
+                    json!({
+                        "model": model,
+                        "reachable": false,
+                        "failure": failure,
+                        "served_models": served_json,
+                    })
                 ))?;
             }
-            return Err(failure::of_call(context, &model, &failure).into());
+            let mut error = failure::of_call(context, &model, &failure);
+            error.hint = unserved_note(&model, &served).or(error.hint);
+            return Err(error.into());
         }
     };
     let cost = reply.cost_micro_usd;
@@ -222,12 +264,108 @@ fn check(
             "cost_usd": cost.map(MicroUsd::decimal),
             "latency_ms": report.timing.latency_ms,
             "tries": report.timing.tries,
+            "served_models": served_json,
         });
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
-        terminal::print(&answer_line(&model, &reply, report.timing))?;
+        let line = answer_line(&model, &reply, report.timing);
+        let configured = match args.save {
+            true => served_window(&model, &served),
+            false => context.catalog.card(&model).context,
+        };
+        terminal::print(&format!("{line}{}", served_text(&model, &served, configured)))?;
     }
     Ok(CliExit::Fine)
+}
+
+/// The models that the user's own server lists. Other providers list hundreds of models.
+async fn served_models(context: &CommandContext, model: &ModelName) -> Vec<ServedModel> {
+    let is_own = |provider: &&ModelProvider| {
+        provider.wire == WireFormat::OpenAiChat
+            && (provider.own_address || provider.is_on_this_machine())
+    };
+    let Some(provider) = context.catalog.provider(model.provider()).filter(is_own) else {
+        return Vec::new();
+    };
+    let secrets = context.keys.secrets(&provider.name);
+    // The call that follows reports why a server does not answer.
+    let served = list_provider_models(provider, secrets, &context.connections).await;
+    usable_models(&provider.name, served.unwrap_or_default())
+}
+
+/// Writes the window that the server states into the configuration file. Returns what changed.
+fn save_window(
+    global: &GlobalArgs,
+    context: &CommandContext,
+    model: &ModelName,
+    served: &[ServedModel],
+) -> Result<String, CliError> {
+    let name = model.provider();
+    let provider = context.catalog.provider(name);
+    let (Some(provider), Some(window)) = (provider, served_window(model, served)) else {
+        return Err(CliError::failed(format!("the server of {model} states no context window"))
+            .with_hint(format!("set `context` in [provider.{name}] of the configuration file")));
+    };
+    let file = ConfigFile::open(global, &context.loaded)?;
+    let change =
+        file.change(|text| config_edit::with_window(text, name, &provider.base_url, window))?;
+    change.write()?;
+    Ok(change.preview())
+}
+
+fn served_window(model: &ModelName, served: &[ServedModel]) -> Option<u64> {
+    find_served(model, served)?.context
+}
+
+/// The models whose names can be shown and typed.
+pub(crate) fn usable_models(provider: &str, served: Vec<ServedModel>) -> Vec<ServedModel> {
+    let is_usable =
+        |one: &ServedModel| format!("{provider}/{}", one.name).parse::<ModelName>().is_ok();
+    served.into_iter().filter(is_usable).collect()
+}
+
+pub(crate) fn served_names(served: &[ServedModel]) -> String {
+    let names: Vec<&str> =
+        served.iter().take(MAX_SERVED_MODELS).map(|one| one.name.as_str()).collect();
+    let names = names.join(", ");
+    match served.len().saturating_sub(MAX_SERVED_MODELS) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
+/// What a server that lists its models says about this one. `stated` is the configured window.
+fn served_text(model: &ModelName, served: &[ServedModel], stated: Option<u64>) -> String {
+    if let Some(note) = unserved_note(model, served) {
+        return format!("{YELLOW}{note}{YELLOW:#}\n");
+    }
+    let Some(found) = find_served(model, served) else { return String::new() };
+    let window = match found.context {
+        None => String::new(),
+        Some(window) if stated == Some(window) => format!("context window: {window} tokens\n"),
+        Some(window) => format!(
+            "context window: {window} tokens; set `context = {window}` in [provider.{}], or pass `--save`\n",
+            model.provider()
+        ),
+    };
+    format!("models on this server: {}\n{window}", served_names(served))
+}
+
+/// Says that the server lists other models than this one.
+fn unserved_note(model: &ModelName, served: &[ServedModel]) -> Option<String> {
+    if served.is_empty() || find_served(model, served).is_some() {
+        return None;
+    }
+    let names = served_names(served);
+    Some(format!("{} is not among the models of this server: {names}", model.name()))
+}
+
+/// Ollama lists `llama3.2:latest` and also answers to `llama3.2`.
+fn find_served<'a>(model: &ModelName, served: &'a [ServedModel]) -> Option<&'a ServedModel> {
+    served.iter().find(|one| {
+        let name = one.name.as_str();
+        name == model.name() || name.strip_suffix(":latest") == Some(model.name())
+    })
 }
 
 /// A small call that tests whether a model can be used.
@@ -248,3 +386,7 @@ pub(crate) fn answer_line(model: &ModelName, reply: &ModelReply, timing: EffectT
         "{GREEN}ok{GREEN:#}  {model} answered as {answered_by}: {tokens} tokens, {cost}, {latency_ms} ms\n"
     )
 }
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

@@ -17,6 +17,7 @@ use super::{resumable_run, runtime};
 use crate::args::{GlobalArgs, MoveEditArg, MovesArgs};
 use crate::config::LoadedConfig;
 use crate::display;
+use crate::display::table::{Table, TableColumn};
 use crate::error::{CliError, CliExit};
 use crate::run_store::{self, RunStore, open_and_find};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
@@ -313,20 +314,11 @@ fn write_text(
     if moves.is_empty() {
         return writeln!(text, "no moves have been proposed yet");
     }
-    let wide = moves.values().map(|one| one.proposed.analyst.len()).max().unwrap_or(0).max(6);
-    writeln!(text, "{BOLD}{:<5} {:<wide$}  {:<8} title{BOLD:#}", "move", "author", "numbers")?;
-    for move_record in moves.values() {
-        let one = &move_record.proposed;
-        let support = move_record.check.support;
-        writeln!(
-            text,
-            "{:<5} {:<wide$}  {:<8} {}",
-            one.move_id,
-            display::line(&one.analyst),
-            format!("{}/{}", support.supported, support.total),
-            display::cut(&one.proposal.title, TITLE_CHARS)
-        )?;
-        let indent = 5 + 1 + wide + 2 + 8 + 1;
+    let table = Table::new(columns(moves), terminal::stdout_columns());
+    writeln!(text, "{BOLD}{}{BOLD:#}", table.header())?;
+    let indent = table.last_offset();
+    for (move_record, row) in moves.values().zip(table.rows()) {
+        writeln!(text, "{row}")?;
         for mark in marks(move_record) {
             writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
         }
@@ -346,6 +338,22 @@ fn write_text(
          change moves: moothall moves {id} --veto m3 --reason TEXT, --edit m5=FILE, --add FILE; write \
          files to edit: --write DIR{DIM:#}"
     )
+}
+
+fn columns(moves: &BTreeMap<u32, MoveRecord>) -> Vec<TableColumn> {
+    let cells = |cell: &dyn Fn(&MoveRecord) -> String| -> Vec<String> {
+        moves.values().map(cell).collect()
+    };
+    let author = |one: &MoveRecord| display::line(&one.proposed.analyst);
+    let numbers =
+        |one: &MoveRecord| format!("{}/{}", one.check.support.supported, one.check.support.total);
+    let title = |one: &MoveRecord| display::cut(&one.proposed.proposal.title, TITLE_CHARS);
+    vec![
+        TableColumn::text("move", 0, cells(&|one| one.proposed.move_id.clone())),
+        TableColumn::text("author", 2, cells(&author)),
+        TableColumn::text("numbers", 1, cells(&numbers)),
+        TableColumn::text("title", 0, cells(&title)),
+    ]
 }
 
 fn marks(move_record: &MoveRecord) -> Vec<String> {

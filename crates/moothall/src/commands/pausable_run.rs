@@ -138,8 +138,10 @@ pub(crate) fn pause_message(
             CliError::notice(CliExit::NeedsPerson, format!("run {id} is paused: {asked}"))
                 .with_hint(resume_hint(id))
         }
-        RunPause::Person => CliError::notice(CliExit::Cancelled, format!("run {id} is paused"))
-            .with_hint(resume_hint(id)),
+        RunPause::Person => CliError::notice(
+            CliExit::Cancelled,
+            format!("Paused. Continue with `moothall resume {id}`."),
+        ),
     }
 }
 

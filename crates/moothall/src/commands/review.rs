@@ -33,8 +33,8 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliE
     opened.warn_about_policy();
     let json = args.flags.json;
     match args.command.as_ref().unwrap_or(&ReviewCommand::List) {
-        ReviewCommand::List => list(&opened, args, json),
-        ReviewCommand::Show { draft, full } => show(&opened, args, draft, *full, json),
+        ReviewCommand::List => list(&opened, json),
+        ReviewCommand::Show { draft, full } => show(&opened, draft, *full, json),
         ReviewCommand::Hunks { draft } => hunk_session::run(&opened, args, draft),
         ReviewCommand::Approve(approve)
             if !approve.hunks.is_empty() || approve.content.is_some() =>
@@ -54,10 +54,9 @@ pub(crate) fn run(global: &GlobalArgs, args: &ReviewArgs) -> anyhow::Result<CliE
     }
 }
 
-fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Result<CliExit> {
-    let person = opened.person(args.by.as_deref())?;
+fn list(opened: &OpenDraftStore, json: bool) -> anyhow::Result<CliExit> {
     opened.store.tidy().map_err(failed)?;
-    let all = opened.store.list(&person).map_err(failed)?;
+    let all = opened.store.list(&opened.reader()).map_err(failed)?;
     let waiting: Vec<&Draft> =
         all.iter().filter(|one| one.state == DraftState::Escalated).collect();
     let mut text = String::new();
@@ -91,15 +90,8 @@ fn list(opened: &OpenDraftStore, args: &ReviewArgs, json: bool) -> anyhow::Resul
     print_report(json, &report, &text)
 }
 
-fn show(
-    opened: &OpenDraftStore,
-    args: &ReviewArgs,
-    draft: &str,
-    full: bool,
-    json: bool,
-) -> anyhow::Result<CliExit> {
-    let person = opened.person(args.by.as_deref())?;
-    let files = opened.store.shown(&person, id_of(draft)?).map_err(failed)?;
+fn show(opened: &OpenDraftStore, draft: &str, full: bool, json: bool) -> anyhow::Result<CliExit> {
+    let files = opened.store.shown(&opened.reader(), id_of(draft)?).map_err(failed)?;
     let submission = files.first().and_then(|file| file.draft.submission.clone());
     let seal = submission.as_ref().map(|one| one.seal);
     let mut text = String::new();

@@ -2,8 +2,6 @@
 
 mod remove;
 
-use std::fmt::Write as _;
-
 use moothall_core::consult::ForkParent;
 use moothall_store::{RunFilter, RunRow, TeamFilter};
 use serde_json::{Value, json};
@@ -11,9 +9,10 @@ use serde_json::{Value, json};
 use super::runtime;
 use crate::args::{GlobalArgs, RunsArgs, RunsCommand};
 use crate::display;
+use crate::display::table::{Table, TableColumn};
 use crate::error::CliExit;
 use crate::run_store::{self, RunStore};
-use crate::terminal::{self, BOLD, DIM};
+use crate::terminal::{self, DIM};
 use crate::{config, logging};
 
 /// Longer titles are cut.
@@ -53,7 +52,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &RunsArgs) -> anyhow::Result<CliExi
             "{DIM}start one: moothall run --model demo \"print the first 20 primes\"{DIM:#}\n"
         ));
     } else {
-        terminal::print(&table(&rows))?;
+        terminal::print(&table(&rows, terminal::stdout_columns()))?;
     }
     Ok(CliExit::Fine)
 }
@@ -67,25 +66,22 @@ fn title(row: &RunRow) -> String {
     }
 }
 
-fn table(rows: &[(RunRow, bool)]) -> String {
-    let mut text = format!(
-        "{BOLD}{:<13}  {:<11}  {:<14}  {:<20}  {:>9}  TITLE{BOLD:#}\n",
-        "RUN", "STATE", "VERDICT", "STARTED", "SPENT"
-    );
-    for (row, is_driven) in rows {
-        let verdict = row.outcome.as_ref().map_or("", display::verdict);
-        let spent = row.spent.map_or_else(String::new, |spent| spent.usd.to_string());
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "{:<13}  {:<11}  {verdict:<14}  {:<20}  {spent:>9}  {}",
-            run_store::short_id(&row.run_id),
-            display::state(row, *is_driven),
-            display::time(row.created_at_ms),
-            title(row),
-        );
-    }
-    text
+fn table(rows: &[(RunRow, bool)], terminal_width: Option<usize>) -> String {
+    let cells = |cell: &dyn Fn(&RunRow) -> String| -> Vec<String> {
+        rows.iter().map(|(row, _)| cell(row)).collect()
+    };
+    let state = |(row, is_driven): &(RunRow, bool)| display::state(row, *is_driven).to_owned();
+    let verdict = |row: &RunRow| row.outcome.as_ref().map_or("", display::verdict).to_owned();
+    let spent = |row: &RunRow| row.spent.map_or_else(String::new, |spent| spent.usd.to_string());
+    let columns = vec![
+        TableColumn::text("RUN", 0, cells(&|row| run_store::short_id(&row.run_id).to_owned())),
+        TableColumn::text("STATE", 0, rows.iter().map(state).collect()).at_least(11),
+        TableColumn::text("VERDICT", 2, cells(&verdict)).at_least(14),
+        TableColumn::text("STARTED", 4, cells(&|row| display::time(row.created_at_ms))),
+        TableColumn::number("SPENT", 3, cells(&spent)).at_least(9),
+        TableColumn::text("TITLE", 0, cells(&title)),
+    ];
+    Table::new(columns, terminal_width).render()
 }
 
 /// The run that a fork continues.

@@ -216,7 +216,7 @@ fn text(record: &RunRecord, is_driven: bool) -> String {
 fn attempt_lines(attempt: &AttemptView) -> Vec<String> {
     let mut lines = Vec::new();
     if !attempt.rejected.is_empty() {
-        lines.push(display::line(&format!("unusable answer: {}", attempt.rejected.join("; "))));
+        lines.push(display::line(&format!("answer rejected: {}", attempt.rejected.join("; "))));
     }
     if let Some(program) = &attempt.program {
         lines.push(display::lines_of_code(program.code_lines));

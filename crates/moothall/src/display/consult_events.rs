@@ -3,54 +3,22 @@
 use std::collections::BTreeMap;
 
 use moothall_core::consult::EvidenceSource;
-use moothall_core::debate::{DebateDegradation, DebateStance};
+use moothall_core::debate::DebateDegradation;
 use moothall_core::{FindingSeverity, RoundStatus, RunEventBody, RunVerdict};
 
 use super::line;
 
+/// The names of the stages, in order.
+pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyze", "debate", "rank"];
+
 /// The name of a stage.
 pub(crate) fn layer(layer: u8) -> &'static str {
-    match layer {
-        0 => "gather",
-        1 => "infer",
-        2 => "analyze",
-        3 => "debate",
-        4 => "rank",
-        _ => "unknown stage",
-    }
+    LAYERS.get(usize::from(layer)).copied().unwrap_or("unknown stage")
 }
 
 /// One reason why a debate is degraded.
 pub(crate) fn degradation(degradation: &DebateDegradation) -> String {
-    line(&match degradation {
-        DebateDegradation::EndedEarly { thread, after_round, why } => {
-            format!("{thread} ended after round {after_round} ({why})")
-        }
-        DebateDegradation::Unstructured { thread, messages } => {
-            let plural = if *messages == 1 { "" } else { "s" };
-            format!("{messages} message{plural} in {thread} not in the requested format")
-        }
-        DebateDegradation::ScoreFromText { decision_maker } => {
-            format!("{decision_maker}'s scores were extracted from prose")
-        }
-        DebateDegradation::NeutralScore { decision_maker } => {
-            format!("{decision_maker} gave no usable scores; neutral 5s are used")
-        }
-        DebateDegradation::NotScored { decision_maker } => {
-            format!("{decision_maker} gave no usable scores, so the move is not ranked")
-        }
-        DebateDegradation::Truncated { chain } => {
-            format!("older rounds of {chain} were replaced by a summary")
-        }
-    })
-}
-
-fn stance(stance: DebateStance) -> &'static str {
-    match stance {
-        DebateStance::Hold => "holds",
-        DebateStance::Partial => "partly concedes",
-        DebateStance::Concede => "concedes",
-    }
+    line(&degradation.describe())
 }
 
 /// An event on one line. Empty for events of other workflows.
@@ -131,7 +99,7 @@ pub(crate) fn event(body: &RunEventBody) -> String {
                 "critic" => format!(" to {thread}"),
                 _ => String::new(),
             };
-            let at = at.map_or(String::new(), |at| format!(" ({})", stance(at)));
+            let at = at.map_or(String::new(), |at| format!(" ({})", at.word()));
             line(&format!("{move_id}, round {round}, {role}{to}{at}: {preview}"))
         }
         RunEventBody::Calculated { move_id, calculation, .. } => {

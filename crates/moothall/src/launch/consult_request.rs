@@ -101,7 +101,7 @@ impl ConsultRequest {
                 offline: files::absolute_path(args.evidence.offline.as_deref())?,
                 record: files::absolute_path(args.replies.record.as_deref())?,
                 replay: files::absolute_path(args.replies.replay.as_deref())?,
-                memo: files::absolute_path(args.output.memo.as_deref())?,
+                memo: files::memo_path(args.output.memo.as_deref())?,
                 artifacts: files::absolute_path(args.output.artifacts.as_deref())?,
                 documents: files::absolute_path(folder)?,
                 uploads: BTreeMap::new(),

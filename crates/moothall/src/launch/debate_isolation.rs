@@ -24,8 +24,9 @@ const MAX_IDLE: u32 = 4;
 pub(crate) struct DebateIsolation {
     pub(crate) mode: IsolationMode,
     sandboxes: Option<LateSandboxes>,
-    /// Why debates run in a weaker class than a microVM, and the command that changes it.
-    pub(crate) notice: Option<String>,
+    /// The class of the debates if it is weaker than a microVM, with the line that says why and
+    /// which command changes it.
+    pub(crate) notice: Option<(IsolationClass, String)>,
 }
 
 impl DebateIsolation {
@@ -103,7 +104,7 @@ impl DebateIsolation {
             Ok(sandboxes) => {
                 let notice = match sandboxes.class() {
                     class if class >= IsolationClass::EmulatedVm => None,
-                    class => Some(late.0.weaker_engine_line(class).await),
+                    class => Some((class, late.0.weaker_engine_line(class).await)),
                 };
                 // Nothing else has set it: this process has one user of the cell so far.
                 let _ = late.0.opened.set(Ok(sandboxes));
@@ -204,7 +205,11 @@ impl LateOpening {
 }
 
 impl LateSandboxes {
-    fn isolation(self, on_failure: GuestFailurePolicy, notice: Option<String>) -> DebateIsolation {
+    fn isolation(
+        self,
+        on_failure: GuestFailurePolicy,
+        notice: Option<(IsolationClass, String)>,
+    ) -> DebateIsolation {
         let guest_pool = Arc::new(GuestPool::new(self.clone()));
         let mode = IsolationMode::Guests { guest_pool, on_failure };
         DebateIsolation { mode, sandboxes: Some(self), notice }
@@ -256,8 +261,9 @@ fn without_sandbox(
         _ => failure.detail.as_str(),
     };
     let command = debate_image::command_for(obstacle);
-    let notice = debate_image::weaker_class_line(IsolationClass::None, reason, &command);
+    let class = IsolationClass::None;
+    let notice = debate_image::weaker_class_line(class, reason, &command);
     let guest_pool = Arc::new(GuestPool::unavailable(failure));
     let mode = IsolationMode::Guests { guest_pool, on_failure: on_missing };
-    Ok(DebateIsolation { mode, sandboxes: None, notice: Some(notice) })
+    Ok(DebateIsolation { mode, sandboxes: None, notice: Some((class, notice)) })
 }

@@ -1,20 +1,20 @@
 //! Estimates the calls, tokens and cost of a consultation before anything is spent.
 
-use std::fmt::Write as _;
+mod report;
 
 use moothall_core::MicroUsd;
 use moothall_core::consult::{
     Committee, ConsultEstimate, ConsultInput, RoleEstimate, RoleModels, VerdictMode, estimate,
+    needed_window,
 };
-use moothall_core::model::{CallPurpose, ModelName, TokenUsage};
+use moothall_core::debate::CallSettings;
+use moothall_core::model::{ModelName, TokenUsage};
 use moothall_models::catalog::ModelPrices;
 use moothall_models::{Budget, Catalog};
-use serde_json::{Value, json};
 
 use crate::context::CommandContext;
 use crate::display::{cents, short_number};
 use crate::launch::run_speed::RunSpeed;
-use crate::terminal::{BOLD, DIM};
 
 /// Reservations count every prompt byte as a token, about four times too many. The cap includes a
 /// few such calls, so a short run is not stopped by its own reservations.
@@ -43,9 +43,40 @@ pub(crate) struct CostEstimate {
     moves: u32,
     rounds: u32,
     ticker: String,
+    /// The longest call, if nothing is shortened to fit a window.
+    largest_call: TokenUsage,
+    small_windows: Vec<SmallWindow>,
     cheaper: Vec<CheaperVerdict>,
     /// The speed of earlier runs with the same model.
     pub(crate) speed: Option<RunSpeed>,
+}
+
+/// A model for whose window prompts are shortened, or whose window is unknown.
+#[derive(Debug)]
+pub(crate) struct SmallWindow {
+    model: ModelName,
+    window: Option<u64>,
+}
+
+/// The longest call of a consultation whose prompts are not shortened to fit a window.
+fn largest_call(input: &ConsultInput, evidence: Option<u64>) -> TokenUsage {
+    let CallSettings { message_tokens, document_tokens, window_tokens, .. } =
+        CallSettings::default();
+    let calls =
+        CallSettings { message_tokens, document_tokens, window_tokens, ..input.calls.clone() };
+    estimate(&ConsultInput { calls, ..input.clone() }, evidence).largest_call
+}
+
+fn small_windows(
+    catalog: &Catalog,
+    input: &ConsultInput,
+    largest: &TokenUsage,
+) -> Vec<SmallWindow> {
+    let needed = needed_window(largest);
+    let models = input.called_models().into_iter().filter(|model| !model.is_demo());
+    let windows = models
+        .map(|model| SmallWindow { model: model.clone(), window: catalog.card(model).context });
+    windows.filter(|small| small.window.is_none_or(|window| window < needed)).collect()
 }
 
 /// The same consultation with a verdict that costs less.
@@ -196,6 +227,7 @@ impl CostEstimate {
             (Some(_), None) => Some(FallbackCost::Unknown),
             _ => None,
         };
+        let largest_call = largest_call(input, evidence);
         let worst_tokens = roles.iter().map(|role| worst(&role.high, role.calls).total()).max();
         Self {
             costs,
@@ -209,6 +241,8 @@ impl CostEstimate {
             moves: input.all_moves(),
             rounds: input.committee.rounds,
             ticker: input.gather.subject().to_owned(),
+            small_windows: small_windows(catalog, input, &largest_call),
+            largest_call,
             cheaper: cheaper_verdicts(catalog, input, evidence),
             speed: None,
             estimate,
@@ -295,148 +329,6 @@ impl CostEstimate {
         };
         context.alternatives_to(model).into_iter().map(alternative).collect()
     }
-
-    /// The output of `--estimate`.
-    pub(crate) fn render(&self, cap: SpendLimit, others: &[AlternativeCost], json: bool) -> String {
-        match json {
-            true => format!("{:#}\n", self.json(cap, others)),
-            false => self.text(cap, others),
-        }
-    }
-
-    fn text(&self, cap: SpendLimit, others: &[AlternativeCost]) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text, cap);
-        for line in self.cheaper_lines() {
-            let _ = writeln!(text, "{DIM}{line}{DIM:#}");
-        }
-        for AlternativeCost { model, cost } in others {
-            let cost = cost.map_or_else(|| "price unknown".to_owned(), format_range);
-            let _ = writeln!(text, "{DIM}with `--model {model}`: {cost}{DIM:#}");
-        }
-        text
-    }
-
-    fn write(&self, text: &mut String, cap: SpendLimit) -> std::fmt::Result {
-        let (moves, rounds) = (self.moves, self.rounds);
-        writeln!(text, "{BOLD}{}{BOLD:#}: {moves} moves, {rounds} rounds each", self.ticker)?;
-        let names = self.estimate.roles.iter().map(|role| role.model.to_string().len());
-        let wide = names.max().unwrap_or(0).max(5);
-        let labels: Vec<String> =
-            self.estimate.roles.iter().map(|role| role_label(&self.estimate, role)).collect();
-        let label = labels.iter().map(String::len).max().unwrap_or(0).max(18);
-        writeln!(
-            text,
-            "{BOLD}{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
-            "role", "model", "calls", "prompt tokens", "answer tokens", "cost"
-        )?;
-        for ((role, cost), name) in self.estimate.roles.iter().zip(&self.costs).zip(&labels) {
-            writeln!(
-                text,
-                "{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}",
-                name,
-                role.model.to_string(),
-                role.calls,
-                span(role.low.prompt(), role.high.prompt()),
-                span(role.low.output, role.high.output),
-                cost.map_or_else(|| "unknown".to_owned(), format_range),
-            )?;
-        }
-        let (low, high) = (self.estimate.low(), self.estimate.high());
-        writeln!(
-            text,
-            "{BOLD}{:<label$}  {:<wide$}  {:>5}  {:>15}  {:>15}  {:>15}{BOLD:#}",
-            "all",
-            "",
-            self.estimate.all_calls(),
-            span(low.prompt(), high.prompt()),
-            span(low.output, high.output),
-            self.cost.map_or_else(|| "unknown".to_owned(), format_range),
-        )?;
-        if let Some(note) = self.fallback_note() {
-            let mut names: Vec<&ModelName> =
-                self.estimate.roles.iter().flat_map(|role| &role.fallbacks).collect();
-            names.sort();
-            names.dedup();
-            let names: Vec<String> = names.into_iter().map(ToString::to_string).collect();
-            writeln!(text, "{DIM}{note} ({}){DIM:#}", names.join(", "))?;
-        }
-        if !self.free {
-            if let Some(uncached) = self.uncached {
-                let cached = share(high.cache_read, high.prompt());
-                writeln!(
-                    text,
-                    "{DIM}assumes that {cached}% of the prompt tokens are read from the provider's cache; \
-                     {} without the cache{DIM:#}",
-                    cents(uncached)
-                )?;
-            }
-            writeln!(text, "{DIM}prices as of {}; retries are not included{DIM:#}", self.dated)?;
-        }
-        if let Some(speed) = &self.speed {
-            writeln!(text, "{DIM}{}{DIM:#}", speed.line(low.total(), high.total()))?;
-        }
-        writeln!(text, "{DIM}limit: {}{DIM:#}", cap.description())
-    }
-
-    pub(crate) fn json(&self, cap: SpendLimit, others: &[AlternativeCost]) -> Value {
-        let others = others.iter().map(|AlternativeCost { model, cost }| {
-            json!({
-                "model": model,
-                "low_usd": cost.map(|range| range.low.decimal()),
-                "high_usd": cost.map(|range| range.high.decimal()),
-            })
-        });
-        let roles = self.estimate.roles.iter().zip(&self.costs).map(|(role, cost)| {
-            json!({
-                "role": role.purpose,
-                "model": role.model,
-                "fallbacks": role.fallbacks,
-                "members": role.members,
-                "calls": role.calls,
-                "low": role.low,
-                "high": role.high,
-                "low_usd": cost.map(|range| range.low.decimal()),
-                "high_usd": cost.map(|range| range.high.decimal()),
-            })
-        });
-        let budget = cap.budget();
-        let cheaper = self.cheaper.iter().map(|CheaperVerdict { flag, calls, cost }| {
-            json!({
-                "flag": flag,
-                "all_calls": calls,
-                "low_usd": cost.map(|range| range.low.decimal()),
-                "high_usd": cost.map(|range| range.high.decimal()),
-            })
-        });
-        json!({
-            "ticker": self.ticker,
-            "moves": self.moves,
-            "rounds": self.rounds,
-            "calls": self.estimate.calls,
-            "beside_calls": self.estimate.beside,
-            "all_calls": self.estimate.all_calls(),
-            "low": self.estimate.low(),
-            "high": self.estimate.high(),
-            "low_usd": self.cost.map(|range| range.low.decimal()),
-            "high_usd": self.cost.map(|range| range.high.decimal()),
-            "fallback_usd": match self.with_fallbacks {
-                Some(FallbackCost::AtMost(most)) => Some(most.decimal()),
-                Some(FallbackCost::Unknown) | None => None,
-            },
-            "uncached_usd": self.uncached.map(MicroUsd::decimal),
-            "low_minutes": self.speed.as_ref().map(|speed| speed.minutes(self.estimate.low().total())),
-            "high_minutes":
-                self.speed.as_ref().map(|speed| speed.minutes(self.estimate.high().total())),
-            "cap_usd": budget.usd.map(MicroUsd::decimal),
-            "cap_tokens": budget.tokens,
-            "prices_dated": self.dated,
-            "roles": roles.collect::<Vec<_>>(),
-            "alternatives": others.collect::<Vec<_>>(),
-            "cheaper_verdicts": cheaper.collect::<Vec<_>>(),
-        })
-    }
 }
 
 /// The cost of several calls. Prices rise for long prompts, so the average call is priced.
@@ -467,42 +359,6 @@ fn format_range(range: CostRange) -> String {
     match (whole(range.low), whole(range.high)) {
         (low, high) if low == high => cents(high),
         (low, high) => format!("{} to {}", cents(low), cents(high)),
-    }
-}
-
-fn span(low: u64, high: u64) -> String {
-    match low == high {
-        true => short_number(high),
-        false => format!("{} – {}", short_number(low), short_number(high)),
-    }
-}
-
-fn share(part: u64, whole: u64) -> u64 {
-    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
-}
-
-/// The role, with its members if they use several models.
-fn role_label(estimate: &ConsultEstimate, role: &RoleEstimate) -> String {
-    let name = purpose(role.purpose);
-    let rows = estimate.roles.iter().filter(|other| other.purpose == role.purpose);
-    if rows.count() > 1 { format!("{name} {}", role.members.join(", ")) } else { name.to_owned() }
-}
-
-fn purpose(purpose: CallPurpose) -> &'static str {
-    match purpose {
-        CallPurpose::SynthesizeFinancials => "synthetic figures",
-        CallPurpose::SynthesizeNews => "synthetic news",
-        CallPurpose::InferFinancial => "inference F1",
-        CallPurpose::InferTrend => "inference F2",
-        CallPurpose::Analyst => "analysts",
-        CallPurpose::Critic => "critic",
-        CallPurpose::DecisionMaker => "decision makers",
-        CallPurpose::Score => "scores",
-        CallPurpose::ScoreNothing => "do-nothing option",
-        CallPurpose::ScoreBaseline => "baseline scores",
-        CallPurpose::PanelScore => "panel",
-        CallPurpose::Forecast => "forecasts",
-        _ => "others",
     }
 }
 

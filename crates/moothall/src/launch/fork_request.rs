@@ -98,7 +98,7 @@ impl ConsultForkRequest {
                 base_url: args.base_url.clone().or_else(|| inherited.base_url.clone()),
                 record: files::absolute_path(args.replies.record.as_deref())?,
                 replay: files::absolute_path(args.replies.replay.as_deref())?,
-                memo: files::absolute_path(args.output.memo.as_deref())?,
+                memo: files::memo_path(args.output.memo.as_deref())?,
                 artifacts: files::absolute_path(args.output.artifacts.as_deref())?,
                 ..inherited
             },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::drafts::TaskId;
 use moothall_core::evidence::Evidence;
+use moothall_core::sandbox::IsolationClass;
 use moothall_core::{EditSpec, Effect, RunId, RunSpec, Workflow};
 use moothall_engine::durable::PerformerFactory;
 use moothall_engine::{
@@ -23,6 +24,7 @@ use crate::context::CommandContext;
 use crate::demo_delay::DemoDelay;
 use crate::display;
 use crate::error::CliError;
+use crate::received_text::ReceivedText;
 use crate::{run_store, telemetry};
 
 /// Concurrent calls per debate: a round calls three decision makers together.
@@ -116,10 +118,16 @@ impl PreparedRun {
         }
     }
 
-    /// Why debates run in a weaker class than a microVM, and the command that changes it.
-    pub(crate) fn isolation_notice(&self) -> Option<&str> {
+    /// The class of [`Self::isolation_notice`].
+    pub(crate) fn announced_class(&self) -> Option<IsolationClass> {
+        self.isolation_notice().map(|(class, _)| *class)
+    }
+
+    /// The class of the debates if it is weaker than a microVM, with the line that says why and
+    /// which command changes it.
+    pub(crate) fn isolation_notice(&self) -> Option<&(IsolationClass, String)> {
         match &self.resources {
-            RunResources::Consult(opened) => opened.isolation.notice.as_deref(),
+            RunResources::Consult(opened) => opened.isolation.notice.as_ref(),
             RunResources::Program(_) | RunResources::Edit(_) => None,
         }
     }
@@ -146,19 +154,24 @@ impl PreparedRun {
         }
     }
 
-    /// Builds the driver. The caller holds the lock of the run.
+    /// Builds the driver. The caller holds the lock of the run. Counts the text of answers while they
+    /// arrive, if there is a place for it.
     pub(crate) async fn parts(
         &self,
         store: &Arc<dyn Store>,
         run_id: &RunId,
         ledger: RunLedger,
         delay: DemoDelay,
+        received: Option<ReceivedText>,
     ) -> Result<RunParts, CliError> {
+        let models = ModelPerformer::new(Arc::clone(self.gateway()), Arc::new(ledger))
+            .with_listeners(move |request| {
+                Some(received.as_ref()?.listener(request.prompt_tokens_expected()))
+            });
         if let RunSpec::Program(spec) = &self.spec {
             require_inputs(&**store, run_id, spec).await?;
         }
-        let models = Arc::new(ModelPerformer::new(Arc::clone(self.gateway()), Arc::new(ledger)));
-        let performer = delay.wrap(self.performer(models, store, run_id)?);
+        let performer = delay.wrap(self.performer(Arc::new(models), store, run_id)?);
         let driver = RunDriver::new(Arc::clone(store), performer, run_id.clone());
         let driver = match &self.resources {
             RunResources::Consult(_) => {
@@ -270,7 +283,7 @@ impl BackgroundRun {
     ) -> Result<RunExit, CliError> {
         self.run.warm_up();
         let RunParts { mut workflow, driver } =
-            self.run.parts(store, run_id, self.ledger, delay).await?;
+            self.run.parts(store, run_id, self.ledger, delay, None).await?;
         let driver = driver.person_review(self.review).honor_pause().on_event(on_event);
         // Boxed because the future holds hundreds of concurrent calls.
         let ended = Box::pin(driver.drive(&mut *workflow)).await.map_err(engine_failure);

@@ -32,6 +32,17 @@ fn a_missing_question_or_a_dash_reads_standard_input() {
 }
 
 #[test]
+fn an_answer_that_repeats_the_question_is_marked() {
+    let question = "Which of the three plants of the company should be closed before next summer?";
+    let fake = Fake::saying(question);
+    let world = World::new();
+    let ran = world.run(&["ask", "--model", "openai/m", "--base-url", &fake.url(), question]);
+    assert_eq!((ran.code, ran.stdout.trim_end()), (Some(0), question), "{ran}");
+    let mark = "the answer repeats the question; a larger model may answer it\n";
+    assert!(ran.stderr.contains(mark), "{ran}");
+}
+
+#[test]
 fn empty_question_is_a_usage_error() {
     let world = World::new();
     assert_snapshot!(world.run(&["ask", "--model", "demo", ""]));

@@ -18,11 +18,6 @@ fn world() -> World {
     world
 }
 
-fn only_run(world: &World) -> String {
-    let listed = world.run(&["runs", "--json"]).json();
-    listed["runs"][0]["run_id"].as_str().unwrap().to_owned()
-}
-
 fn data(world: &World) -> std::path::PathBuf {
     world.root().join("home/.local/share/moothall")
 }
@@ -71,7 +66,7 @@ fn a_run_can_be_resumed_after_a_restore_into_another_directory() {
     let world = World::new();
     let paused = world.run(&[&SMALL[..], &["--budget-tokens", "60000"]].concat());
     assert_eq!(paused.code, Some(5), "{paused}");
-    let run = only_run(&world);
+    let run = world.only_run();
     assert_eq!(world.run(&["backup", "runs.tar"]).code, Some(0));
     let restored = world.run(&["restore", "runs.tar", "--into", "elsewhere"]);
     assert_eq!(restored.code, Some(0), "{restored}");
@@ -111,7 +106,7 @@ fn a_backup_of_a_running_run_can_be_resumed() {
     }
     let made = world.run(&["backup", "runs.tar"]);
     assert_eq!(made.code, Some(0), "{made}");
-    let run = only_run(&world);
+    let run = world.only_run();
     // Data in use is not moved away.
     let refused = world.run(&["restore", "runs.tar", "--force"]);
     assert_eq!(refused.code, Some(4), "{refused}");

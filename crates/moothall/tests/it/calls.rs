@@ -163,6 +163,8 @@ fn an_estimate_says_how_long_it_takes_at_the_speed_of_an_earlier_run() {
     Fake::start().configure(&other, "");
     let fresh = other.run(&[&["consult", "HLXI", "--estimate"], &FAKE[..]].concat());
     assert!(!fresh.stdout.contains("at the speed of"), "{fresh}");
+    let unknown = "\ntime unknown until a run with openai/gpt-4.1-mini has finished\n";
+    assert!(fresh.stdout.contains(unknown) && !text.stdout.contains("unknown until"), "{fresh}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use moothall_core::receipt::Receipt;
 use moothall_core::{RunEventBody, RunId};
 use moothall_engine::RunRecord;
-use moothall_store::{RunFilter, SqliteStore, Store, TeamFilter};
+use moothall_store::{RunFilter, RunRow, SqliteStore, Store, TeamFilter};
 use serde_json::Value;
 
 use crate::world::World;
@@ -24,8 +24,9 @@ const KILLS_OF_A_RUN: u64 = 5;
 /// Timeout without progress. It includes building the first sandbox template.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Poll interval for the state of a run.
-const LOOK: Duration = Duration::from_millis(1);
+/// Poll interval for the state of a run. A debug build needs a millisecond for each query, so a
+/// shorter interval would take a core from the run.
+const LOOK: Duration = Duration::from_millis(5);
 
 #[test]
 fn consultations_killed_anywhere_end_like_one_that_was_not() {
@@ -34,7 +35,7 @@ fn consultations_killed_anywhere_end_like_one_that_was_not() {
     check(SIZE, "10 1", &args, World::new);
 }
 
-/// Kills can hit debates, cards, weakened copies and every stage of repeats.
+/// Kills hit debates, cards, weakened copies, and every stage of repeats at least once.
 #[test]
 fn consultations_with_a_panel_killed_anywhere_end_with_the_same_tiers() {
     let args = [
@@ -50,13 +51,14 @@ fn consultations_with_a_panel_killed_anywhere_end_with_the_same_tiers() {
         "--verdict",
         "full",
     ];
-    check(SIZE, "10 1", &args, World::new);
+    let stages = check(SIZE, "10 1", &args, World::new);
+    assert!(stages > 1, "moves were debated again");
 }
 
-/// Kills consultations until the number of kills is reached, and compares each with an
-/// uninterrupted one.
+/// Kills consultations until the number of kills is reached and every stage of their panel was
+/// hit, and compares each with an uninterrupted one. Returns the number of these stages.
 #[expect(clippy::print_stdout, reason = "the figures of a long run")]
-pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> World) {
+pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> World) -> usize {
     let size = std::env::var(size).unwrap_or_else(|_| usual.to_owned());
     let size: Vec<u64> = size.split(' ').map(|number| number.parse().unwrap()).collect();
     let [kills, seed] = size[..] else { panic!("two numbers: kills and a seed") };
@@ -69,11 +71,16 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
     });
     let mut dice = Dice(seed);
     let (mut killed, mut runs, mut calls) = (0, 0, 0);
-    while killed < kills {
-        let most = KILLS_OF_A_RUN.min(kills - killed);
+    let mut hit = BTreeSet::new();
+    let stages = whole.verdicts.len();
+    while killed < kills || !(0..stages).all(|stage| hit.contains(&stage)) {
+        assert!(runs < kills + 10, "kills hit only the stages {hit:?} of {stages}");
+        let most = KILLS_OF_A_RUN.min(kills.saturating_sub(killed)).max(1);
+        let moments = whole.moments(&mut dice, most, &hit);
         runtime.block_on(async {
             let mut run = Run::new(world(), args);
-            killed += run.survive(&mut dice, most, whole.events.len() as u64).await;
+            killed += run.survive(&mut dice, &moments).await;
+            hit.append(&mut run.hit);
             let left = Left::in_world(&run.world).await;
             assert_eq!(left.events, whole.events, "run {runs} of seed {seed}");
             assert_eq!(left.receipt, whole.receipt, "run {runs} of seed {seed}");
@@ -83,11 +90,13 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
     }
     println!(
         "{killed} kills in {runs} consultations of {} effects and {} events, seed {seed}, in {:.0} s: \
-         {calls} effects were performed, none that was answered before, and every receipt is the same",
+         {calls} effects were performed, none that was answered before, and every receipt is the same; \
+         finished stages of the panel at the kills: {hit:?}",
         whole.receipt.effects.len(),
         whole.events.len(),
         began.elapsed().as_secs_f64(),
     );
+    stages
 }
 
 /// The results of a run, without values that may differ between equal runs.
@@ -95,6 +104,8 @@ pub(crate) fn check(size: &str, usual: &str, args: &[&str], world: impl Fn() -> 
 pub(crate) struct Left {
     pub(crate) events: BTreeMap<String, RunEventBody>,
     pub(crate) receipt: Receipt,
+    /// The numbers of the events that end a stage of the panel.
+    verdicts: Vec<u64>,
 }
 
 impl Left {
@@ -112,6 +123,7 @@ impl Left {
     pub(crate) fn of(record: RunRecord) -> Self {
         let numbers: Vec<u64> = record.events.iter().map(|stored| stored.seq).collect();
         assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
+        let verdicts = verdicts(&record);
         let mut receipt = record.receipt().unwrap_or_else(|| panic!("{:?}", record.row.state));
         let mut events = BTreeMap::new();
         for stored in record.events {
@@ -122,8 +134,32 @@ impl Left {
         receipt.notes.run_id = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
         receipt.notes.started_at_ms = 0;
         receipt.notes.timing.clear();
-        Self { events, receipt }
+        Self { events, receipt, verdicts }
     }
+
+    /// Random moments for kills, as numbers of events: in each stage of the panel in turn, first in
+    /// those that no kill has hit.
+    fn moments(&self, dice: &mut Dice, kills: u64, hit: &BTreeSet<usize>) -> Vec<u64> {
+        let starts = [0].into_iter().chain(self.verdicts.iter().copied());
+        let ends = self.verdicts.iter().copied().chain([self.events.len() as u64]);
+        let stages: Vec<(u64, u64)> = starts.zip(ends).collect();
+        let missed = (0..self.verdicts.len()).filter(|stage| !hit.contains(stage));
+        let order = missed.chain((0..stages.len()).cycle()).take(usize::try_from(kills).unwrap());
+        let mut moments: Vec<u64> = order
+            .map(|stage| {
+                let (start, end) = stages[stage];
+                start + dice.below(end - start)
+            })
+            .collect();
+        moments.sort_unstable();
+        moments
+    }
+}
+
+fn verdicts(record: &RunRecord) -> Vec<u64> {
+    let is_verdict = |body: &RunEventBody| matches!(body, RunEventBody::VerdictUpdated { .. });
+    let ends = record.events.iter().filter(|stored| is_verdict(&stored.event.body));
+    ends.map(|stored| stored.seq).collect()
 }
 
 /// The run store of a world, if it exists.
@@ -155,14 +191,16 @@ struct Run {
     started: Vec<String>,
     /// Effects that were completed when the last process ended.
     answered: BTreeSet<String>,
+    /// The number of finished stages of the panel at each kill.
+    hit: BTreeSet<usize>,
 }
 
 impl Run {
     fn new(world: World, args: &[&str]) -> Self {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         let world = world.with("MOOTHALL_LOG__LEVEL", "debug").with("MOOTHALL_LOG__FORMAT", "json");
-        let (started, answered) = (Vec::new(), BTreeSet::new());
-        Self { world, args, id: None, lives: 0, started, answered }
+        let (started, answered, hit) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        Self { world, args, id: None, lives: 0, started, answered, hit }
     }
 
     /// Starts or resumes the run.
@@ -186,15 +224,13 @@ impl Run {
         store(&self.world).await
     }
 
-    /// Kills the run at random moments, resumes it each time, and finally lets it finish. Returns
-    /// the number of kills.
-    async fn survive(&mut self, dice: &mut Dice, kills: u64, events: u64) -> u64 {
-        let mut moments: Vec<u64> = (0..kills).map(|_| dice.below(events)).collect();
-        moments.sort_unstable();
+    /// Kills the run shortly after these moments, resumes it each time, and finally lets it finish.
+    /// Returns the number of kills.
+    async fn survive(&mut self, dice: &mut Dice, moments: &[u64]) -> u64 {
         let mut killed = 0;
         for moment in moments {
             let mut life = self.start();
-            if !self.comes_to(&mut life, moment).await {
+            if !self.comes_to(&mut life, *moment).await {
                 self.check_calls().await;
                 return killed;
             }
@@ -202,6 +238,12 @@ impl Run {
             life.kill();
             killed += 1;
             self.check_calls().await;
+            let finished = self.finished_stages().await;
+            self.hit.insert(finished);
+            // It may have ended just before it was killed, and an ended run cannot be resumed.
+            if self.newest().await.is_some_and(|row| row.state.is_terminal()) {
+                return killed;
+            }
         }
         self.start().wait();
         self.check_calls().await;
@@ -217,22 +259,31 @@ impl Run {
             if store.is_none() {
                 store = self.store().await;
             }
-            if let Some(store) = &store {
-                let filter = RunFilter { teams: TeamFilter::All, state: None, limit: 1 };
-                let found = store.runs(filter).await.unwrap_or_default();
-                if let Some(row) = found.first() {
-                    self.id = Some(row.run_id.clone());
-                    if row.state.is_terminal() {
-                        life.0.wait().unwrap();
-                        return false;
-                    }
-                    if row.events >= events {
-                        return true;
-                    }
+            if let Some(store) = &store
+                && let Some(row) = newest(store).await
+            {
+                self.id = Some(row.run_id.clone());
+                if row.state.is_terminal() {
+                    life.0.wait().unwrap();
+                    return false;
+                }
+                if row.events >= events {
+                    return true;
                 }
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    async fn finished_stages(&self) -> usize {
+        let Some((store, id)) = self.store().await.zip(self.id.as_ref()) else { return 0 };
+        let record = RunRecord::read(&store, id).await.unwrap();
+        store.close().await;
+        verdicts(&record).len()
+    }
+
+    async fn newest(&self) -> Option<RunRow> {
+        newest(&self.store().await?).await
     }
 
     /// Checks that this process repeated no effect completed by an earlier one.
@@ -249,6 +300,11 @@ impl Run {
             store.close().await;
         }
     }
+}
+
+async fn newest(store: &SqliteStore) -> Option<RunRow> {
+    let filter = RunFilter { teams: TeamFilter::All, state: None, limit: 1 };
+    store.runs(filter).await.unwrap_or_default().into_iter().next()
 }
 
 struct Life(Child);

@@ -1,5 +1,7 @@
 //! `moothall doctor` on a machine with missing parts.
 
+use serde_json::{Value, json};
+
 use crate::world::World;
 
 const ENGINES: [&str; 4] = ["microvm", "runsc", "runc", "crun"];
@@ -15,9 +17,11 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     }
     for part in [
         "hint: build the image: `moothall image build python`",
-        "images: ",
+        "images: none; build one with `moothall image build python`\n",
         "runs: file ",
         "guard: works, with overlays",
+        "keys: none; set one with `moothall key set PROVIDER`\n",
+        "model: none; choose one with `moothall init`, or pass `--model demo`\n",
     ] {
         assert!(ran.stdout.contains(part), "{part} in {ran}");
     }
@@ -31,9 +35,44 @@ fn doctor_without_an_image_prints_every_row_and_what_is_missing() {
     let names: Vec<_> =
         report["engines"].as_array().unwrap().iter().map(|row| &row["engine"]).collect();
     assert_eq!(names, ENGINES);
+    let parts = [&report["images"], &report["keys"], &report["model"], &report["runs"]["file"]];
+    let file = world.root().join("home/.local/share/moothall/moothall.db");
+    assert_eq!(parts, [&json!([]), &json!([]), &Value::Null, &json!(file)], "{ran}");
     let problem = &report["problems"][0];
     assert_eq!(problem["part"], "image python", "{ran}");
     assert_eq!(problem["hint"], "build the image: `moothall image build python`", "{ran}");
+}
+
+/// Regression: some rows named a problem and no next step.
+#[test]
+fn every_engine_that_does_not_work_has_a_next_step() {
+    let without_engines = World::new().with("PATH", "/nonexistent");
+    for world in [World::new(), without_engines] {
+        let ran = world.run(&["doctor"]);
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        for engine in ENGINES {
+            let row = lines.iter().position(|line| line.starts_with(engine)).unwrap();
+            let hint = lines[row + 2].trim_start();
+            assert!(hint.starts_with("hint: "), "{engine}: {hint} in {ran}");
+        }
+        let report = world.run(&["doctor", "--json"]).json();
+        for row in report["engines"].as_array().unwrap() {
+            assert!(row["problem"].is_string() && row["advice"].is_string(), "{row}");
+        }
+    }
+}
+
+#[test]
+fn doctor_names_the_source_of_a_key_and_the_selected_model() {
+    let world = World::new()
+        .with("OPENAI_API_KEY", "sk-not-a-real-key")
+        .with("MOOTHALL_MODEL", "openai/gpt-4.1-mini");
+    let ran = world.run(&["doctor"]);
+    assert!(ran.stdout.contains("\nkeys: openai ("), "{ran}");
+    assert!(ran.stdout.contains("\nmodel: openai/gpt-4.1-mini\n"), "{ran}");
+    let report = world.run(&["doctor", "--json"]).json();
+    assert_eq!(report["keys"][0]["provider"], "openai", "{report}");
+    assert_eq!(report["model"], "openai/gpt-4.1-mini", "{report}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `moothall draft`, `review`, `policy` and `audit`.
 
+use nix::unistd::{Uid, User};
 use serde_json::Value;
 
 use crate::world::{Ran, World};
@@ -90,6 +91,27 @@ fn an_escalated_draft_needs_approval_of_the_version_that_was_shown() {
     let approved = run(&world, &["review", "approve", &draft, "--if-match", &seal[..12]]);
     assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "applied\n"));
     assert_eq!(world.read("ws/Makefile"), "all: evil\n");
+}
+
+/// Regression: it refused to list drafts without `$USER`.
+#[test]
+fn drafts_are_listed_and_reviewed_as_the_account_without_a_variable_for_its_name() {
+    let mut world = world();
+    world.set("USER", "");
+    let account = User::from_uid(Uid::current()).unwrap().unwrap().name;
+    let draft = request(&world, "Makefile");
+    write(&world, &draft, "all: build\n");
+    assert_eq!(run(&world, &["draft", "submit", &draft]).code, Some(3));
+    let listed = run(&world, &["review"]);
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""), "{listed}");
+    assert!(listed.stdout.starts_with(&format!("{draft}  Makefile\n")), "{listed}");
+    let (_, shown) = json(&world, &["review", "show", &draft]);
+    let seal = shown["seal"].as_str().unwrap();
+    let approved = run(&world, &["review", "approve", &draft, "--if-match", seal]);
+    assert_eq!((approved.code, approved.stdout.as_str()), (Some(0), "applied\n"), "{approved}");
+    let audited = run(&world, &["audit", "show"]);
+    let who = format!("human:{account} (uid:{})", Uid::current());
+    assert!(audited.stdout.contains(&who), "{who} in {audited}");
 }
 
 /// Regression: `review --by ada` satisfied `approvers = ["ada"]` for any user.
@@ -201,6 +223,20 @@ fn a_credential_is_rejected_and_printed_nowhere() {
     for text in [&ran.stdout, &ran.stderr, &audit.stdout] {
         assert!(!text.contains(&token[8..24]), "{text}");
     }
+}
+
+#[test]
+fn a_draft_with_an_example_key_of_documentation_is_applied_with_a_note() {
+    let world = world();
+    let draft = request(&world, "src/watchdog.py");
+    let example = "aws_access_key_id = \"AKIAIOSFODNN7EXAMPLE\"\n";
+    let text = world.read("ws/src/watchdog.py") + example;
+    write(&world, &draft, &text);
+    let ran = run(&world, &["draft", "submit", &draft]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let note = "src/watchdog.py:6  looks like a documentation example: aws-access-key\n";
+    assert!(ran.stdout.contains(note) && ran.stdout.ends_with("applied\n"), "{ran}");
+    assert_eq!(world.read("ws/src/watchdog.py"), text);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! reviewer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
@@ -10,7 +10,8 @@ use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::json;
 
 use crate::fake::Fake;
-use crate::world::{Ran, World, filtered, signal_until_exit};
+use crate::init::Person;
+use crate::world::{Ran, World, check_paused, filtered, signal, signal_until_exit};
 
 const WATCHDOG: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n\n\nmain()\n";
 const FAKE: [&str; 4] = ["--config", "fake.toml", "--model", "openai/gpt-4.1-mini"];
@@ -169,6 +170,88 @@ fn ctrl_c_twice_stops_a_submission_under_review_and_a_new_run_succeeds() {
     let ran = world.run(&[&SHORT[..], &FAKE[..]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+}
+
+#[test]
+fn one_ctrl_c_pauses_an_edit_which_resumes_without_repeating_its_call() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let (arrived, arrivals) = mpsc::channel();
+    let fake = Fake::start();
+    fake.respond_with(move |_| {
+        arrived.send(()).unwrap();
+        ProviderBehaviour::text("Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n")
+            .with_latency(Duration::from_millis(700))
+    });
+    fake.configure(&world, "");
+    let arguments = [&SHORT[..], &FAKE[..]].concat();
+    let child = world.command(&arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(60)).unwrap();
+    signal(&child, "INT");
+    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    check_paused(&world, &ran);
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(0)\n");
+    let resumed = world.run(&["resume", &world.only_run(), "--config", "fake.toml"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+    assert_eq!(fake.stats().received, 1);
+}
+
+#[test]
+fn an_edit_on_a_terminal_says_how_much_of_the_answer_has_arrived() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let fake = Fake::start();
+    let answer = "Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n";
+    let slow = ProviderFault::SlowDrip { chunk: 20, every: Duration::from_millis(50) };
+    fake.always(ProviderBehaviour::text(answer).with_fault(slow));
+    fake.configure(&world, "");
+    let arguments = [&SHORT[..], &FAKE[..], &["--color", "never"]].concat();
+    let mut person = Person::start(world.command(&arguments));
+    person.answer("… waiting for openai/gpt-4.1-mini, tokens received: about ", "");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+}
+
+#[test]
+fn an_edit_on_a_terminal_says_how_large_the_prompt_is_until_the_answer_begins() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let fake = Fake::start();
+    let (answer, asked) = mpsc::channel::<()>();
+    let asked = Mutex::new(asked);
+    fake.respond_with(move |_| {
+        let _ = asked.lock().unwrap().recv();
+        ProviderBehaviour::text("Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n")
+    });
+    fake.configure(&world, "");
+    let task = "Print one instead of zero, as the specification says. ".repeat(250);
+    let edit =
+        ["edit", task.as_str(), "--path", "ws", "--file", "src/watchdog.py", "--color", "never"];
+    let mut person = Person::start(world.command(&[&edit[..], &FAKE[..]].concat()));
+    person.answer("… waiting for openai/gpt-4.1-mini, prompt tokens: about ", "");
+    answer.send(()).unwrap();
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(world.read("ws/src/watchdog.py"), "print(1)\n");
+}
+
+#[test]
+fn an_edit_says_why_an_answer_is_rejected_and_that_it_asks_again() {
+    let world = world();
+    world.write("ws/src/watchdog.py", "print(0)\n");
+    let fake = Fake::scripted(
+        ["No.", "Prints.\n\n```python src/watchdog.py\nprint(1)\n```\n"]
+            .map(ProviderBehaviour::text),
+    );
+    fake.configure(&world, "");
+    let ran = world.run(&[&SHORT[..], &FAKE[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let rejected: Vec<&str> =
+        ran.stderr.lines().filter(|line| line.contains("answer rejected: ")).collect();
+    let [line] = rejected[..] else { panic!("{ran}") };
+    assert!(line.starts_with("  answer rejected: ") && line.ends_with("; asking again"), "{line}");
 }
 
 #[test]

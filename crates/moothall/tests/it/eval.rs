@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::evidence::recorded;
 use crate::world::World;
 
 fn eval(world: &World, more: &[&str]) -> Value {
@@ -46,6 +47,15 @@ fn scripted_judges_are_measured_with_four_companies() {
     let one = eval(&world, &["--companies", "1", "--rounds", "1", "--parallel", "1"]);
     assert_eq!(one["runs"][0], found["runs"][0]);
     assert_eq!(one["sha256"], found["sha256"]);
+}
+
+#[test]
+fn a_benchmark_with_too_few_moves_for_a_verdict_says_so() {
+    let ran = World::new().run(&["eval", "--companies", "1", "--moves", "3", "--rounds", "1"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.stdout.contains("1 company with 3 moves each\n"), "{ran}");
+    assert!(ran.stdout.contains("none: a verdict needs at least 6 moves\n"), "{ran}");
+    assert!(!ran.stdout.contains("NaN"), "{ran}");
 }
 
 #[test]
@@ -221,6 +231,17 @@ fn a_company_that_fails_does_not_lose_the_results_of_the_others() {
     let tickers = ["--as-of", "2024-12-31", "--tickers", "HLXI,"];
     let ran = world.run(&[&["eval"][..], &tickers, &flags].concat());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+}
+
+/// Regression: the last failure was reported if all companies failed, but the first one otherwise.
+#[test]
+fn the_first_failure_ends_a_back_test_without_any_answer() {
+    let world = World::new();
+    let folder = recorded();
+    let tickers = ["--as-of", "2024-12-31", "--tickers", "ZZZY,ZZZX", "--offline", &folder];
+    let ran = world.run(&[&["eval", "--model", "demo", "--rounds", "1"][..], &tickers].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+    assert!(ran.stderr.contains("error: no company has the ticker ZZZY\n"), "{ran}");
 }
 
 #[test]

@@ -371,7 +371,7 @@ fn the_estimate_shows_the_cost_of_a_dearer_fallback() {
     let json = estimate(&format!("{dear},{cheap}"), &["--json"]).json();
     assert_eq!(json["fallback_usd"], Value::Null);
     // A fallback without a price: a limit in tokens, and no dollar budget.
-    world.write("moothall.toml", "[provider.lab]\nbase_url = \"http://127.0.0.1:9/v1\"\n");
+    world.write("moothall.toml", "[provider.lab]\nbase_url = \"https://lab.example/v1\"\n");
     let unpriced = estimate("openai/gpt-5-mini,lab/own", &[]);
     assert!(unpriced.stdout.contains("price of a fallback model unknown (lab/own)"), "{unpriced}");
     assert_ne!(

@@ -50,6 +50,12 @@ fn is_of_debate(id: &str) -> bool {
     id.starts_with("m1/") || id.starts_with("m2/") || id.starts_with("m0/")
 }
 
+/// Only calls of debates were answered.
+#[track_caller]
+fn check_only_debates(replied: &[String]) {
+    assert!(!replied.is_empty() && replied.iter().all(|id| is_of_debate(id)), "{replied:?}");
+}
+
 #[test]
 fn help_of_fork_shows_every_flag_and_an_example() {
     assert_snapshot!(World::new().run(&["fork", "--help"]));
@@ -76,7 +82,7 @@ fn a_fork_with_another_critic_repeats_no_call_before_the_debates() {
     assert_eq!(report["parent"], json!({"run_id": run, "from": "debates"}));
     assert!(asked.load(Ordering::SeqCst) > 0);
     let replied = replied(&world, forked);
-    assert!(!replied.is_empty() && replied.iter().all(|id| is_of_debate(id)), "{replied:?}");
+    check_only_debates(&replied);
     assert_eq!(report["calls"], replied.len());
     // The text of the moves is the same.
     let shown = |run: &str| world.run(&["show", run, "--move", "m1", "--json"]).json();
@@ -198,7 +204,7 @@ fn an_edited_move_is_debated_and_recorded_in_the_receipt() {
     let forked = ran.json()["run_id"].as_str().unwrap().to_owned();
     let shown = world.run(&["show", &forked, "--move", "m2", "--json"]).json();
     assert_eq!(shown["proposal"]["title"], "Sell the idle plant");
-    assert!(replied(&world, &forked).iter().all(|id| is_of_debate(id)));
+    check_only_debates(&replied(&world, &forked));
     let verified = world.run(&["verify", "fork.jsonl"]);
     assert!(verified.stdout.contains("changed   m2 edited by Ada"), "{verified}");
 }
@@ -257,7 +263,7 @@ fn an_interrupted_fork_resumes_without_repeating_inherited_calls() {
     let more = ["--budget-tokens", "90000000", "--receipt", "fork.jsonl"];
     let resumed = world.run(&[&["resume", &forked], &more[..]].concat());
     assert!(matches!(resumed.code, Some(0 | 3)), "{resumed}");
-    assert!(replied(&world, &forked).iter().all(|id| is_of_debate(id)));
+    check_only_debates(&replied(&world, &forked));
     let verified = world.run(&["verify", "fork.jsonl"]);
     assert!(verified.stdout.contains("its results are those of the parent"), "{verified}");
 }

@@ -74,6 +74,19 @@ fn a_bad_change_is_found_in_every_place_with_its_line() {
 }
 
 #[test]
+fn an_example_key_of_documentation_is_accepted_with_a_note() {
+    let repo = Repo::new();
+    repo.write("z/a.py", format!("{SOURCE}aws_access_key_id = \"AKIAIOSFODNN7EXAMPLE\"\n"));
+    let ran = repo.gate(&[]);
+    assert_eq!(Outcome::of(&ran), Outcome::Accepted, "{ran}");
+    let note = "note: looks like a documentation example: aws-access-key [secret.example]\n";
+    assert!(ran.stdout.starts_with(note), "{ran}");
+    let findings = repo.json(&[])["files"][0]["findings"].clone();
+    let found: Vec<_> = findings.as_array().unwrap().iter().map(|one| &one["rule"]).collect();
+    assert_eq!(found, ["secret.example"], "{findings}");
+}
+
+#[test]
 fn the_policy_of_the_base_judges_and_not_that_of_the_change() {
     let repo = Repo::new();
     let strict = "version = 1\n[paths]\ndeny = [\"z/**\"]\n";

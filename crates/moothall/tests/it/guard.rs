@@ -1,12 +1,12 @@
 //! `moothall guard` with shell scripts as agents.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, signal};
 
 /// A git repository as workspace, and a file next to it that no agent may reach.
 pub(crate) fn world() -> World {
@@ -312,12 +312,6 @@ fn started(world: &World, args: &[&str]) -> Child {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-fn signal(child: &Child, signal: &str) {
-    let send = format!("kill -{signal} \"$0\"");
-    let sent = Command::new("sh").args(["-c", &send, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
 }
 
 /// Whether a process with this argument exists.

@@ -1,7 +1,7 @@
 //! Agents that try to write outside of their copy for as long as they can: a short version of
 //! `.ci/long guard` (`MOOTHALL_TEST_RACE_SECONDS`).
 
-use crate::guard::{guard_args, world};
+use crate::guard::{guard_args, outcomes, world};
 
 /// Swaps directories with links and writes through them, while it also writes to everything it can
 /// name. Runs in four processes.
@@ -18,6 +18,7 @@ write() { while [ "$(date +%s)" -lt "$end" ]; do
     echo evil > ../victim.txt; echo evil > ../../victim.txt
 done 2>/dev/null; }
 swap & write & write & write & wait
+[ -f in/victim.txt ] && echo inside > ran.txt
 "#;
 
 #[test]
@@ -32,6 +33,8 @@ fn an_agent_never_writes_outside_of_its_copy() {
     let variable = format!("OUTSIDE={outside}");
     let ran = world.run(&guard_args(&["--env", &variable, "--timeout", "10m"], &script));
     assert!(ran.code.is_some_and(|code| code != 4), "{ran}");
+    // The agent ran to its end, and its writes reached the copy.
+    assert!(outcomes(&ran.json()).iter().any(|(path, _)| path == "ran.txt"), "{ran}");
     let names = |folder: &str| {
         let found = fs_err::read_dir(world.path(folder)).unwrap().flatten();
         let mut names: Vec<_> = found.map(|one| one.file_name().into_string().unwrap()).collect();

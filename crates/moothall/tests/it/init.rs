@@ -169,8 +169,24 @@ fn init_can_configure_a_local_server() {
     assert_eq!(world.run(&["config", "check"]).code, Some(0));
 }
 
+#[test]
+fn init_calls_a_model_on_this_machine_without_asking() {
+    let (world, fake) = (World::new(), Fake::saying("ok"));
+    let mut person = Person::start(world.command(&["init", "--color", "never", "--no-demo"]));
+    person.answer("provider/name [demo]", "2\n");
+    person.answer("Server URL", &format!("{}\n", fake.url()));
+    person.answer("Model name on this server", "small\n");
+    person.answer("Email address [none]", "\n");
+    person.answer("Write these changes? [Y/n]", "\n");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("local/small answered as"), "{shown}");
+    assert!(!shown.contains("One short call"), "{shown}");
+    assert_eq!(fake.stats().received, 1);
+}
+
 /// Lists one model like llama.cpp and refuses everything else.
-fn model_server() -> SocketAddr {
+pub(crate) fn model_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -1,22 +1,18 @@
 //! Ctrl-C while waiting for a provider.
 
-use std::process::Command;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use insta::assert_snapshot;
 
 use crate::fake::Fake;
-use crate::world::{Ran, World};
+use crate::world::{Ran, World, signal};
 
 /// Starts the program and sends SIGINT when its call arrives.
 fn interrupt(world: &World, arguments: &[&str], arrivals: &Receiver<()>) -> Ran {
     let child = world.command(arguments).spawn().unwrap();
     arrivals.recv_timeout(Duration::from_secs(20)).unwrap();
-    // The built-in `kill` of the shell, because a machine may lack the program.
-    let process = child.id().to_string();
-    let sent = Command::new("sh").args(["-c", "kill -INT \"$0\"", &process]).status().unwrap();
-    assert!(sent.success());
+    signal(&child, "INT");
     world.ran(arguments, child.wait_with_output().unwrap())
 }
 

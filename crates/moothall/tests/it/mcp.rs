@@ -6,6 +6,7 @@ use std::time::Instant;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::{Value, json};
 
+use crate::init::Person;
 use crate::mcp_client::{Client, ERAS, Era, FORMS, NOTHING, PAGES, PATIENCE, world};
 use crate::world::{Ran, World};
 
@@ -14,6 +15,18 @@ const WITH_VERSION: &str = "import sys\n\n\ndef main():\n    if \"--version\" in
 
 fn start(world: &World, era: Era) -> Client {
     Client::start(world, era, NOTHING, &[])
+}
+
+/// Regression: it waited silently, as if it hung.
+#[test]
+fn a_server_started_by_hand_says_what_it_waits_for() {
+    let world = world();
+    let arguments = ["mcp", "--workspace", "ws", "--color", "never"];
+    let mut person = Person::start(world.command(&arguments));
+    person.answer("Moothall · waiting for an MCP client on standard input", "");
+    person.answer("press Ctrl-D to stop", "\u{4}");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
 }
 
 /// Content without findings.

@@ -3,6 +3,7 @@ use moothall_testkit::{ProviderBehaviour, ProviderFault, ReplyUsage};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
+use crate::init::model_server;
 use crate::world::World;
 
 const KEY: &str = "sk-this-is-the-key";
@@ -157,6 +158,34 @@ fn a_failed_model_check_prints_the_reason() {
     let checked = ["models", "--config", "fake.toml", "--check", "openai/gpt-4.1-mini"];
     assert_snapshot!(world.run(&checked));
     assert_snapshot!(world.run(&[&checked[..], &["--json"]].concat()));
+}
+
+#[test]
+fn a_failed_model_check_names_the_models_that_the_server_has() {
+    let (world, server) = (World::new(), model_server());
+    let file = format!("[provider.lab]\nbase_url = \"http://{server}/v1\"\n");
+    world.write_config("moothall.toml", &file);
+    let ran = world.run(&["models", "--check", "lab/tiny"]);
+    let hint = "hint: tiny is not among the models of this server: small.gguf\n";
+    assert!(ran.code == Some(4) && ran.stderr.ends_with(hint), "{ran}");
+    let report = world.run(&["models", "--check", "lab/tiny", "--json"]).json();
+    let expected = json!([{"name": "small.gguf", "context_tokens": 4096}]);
+    assert_eq!(report["served_models"], expected, "{report}");
+}
+
+#[test]
+fn a_model_check_saves_the_window_of_the_server() {
+    let (world, server) = (World::new(), model_server());
+    let file = format!("# mine\n[provider.lab]\nbase_url = \"http://{server}/v1\"\n");
+    world.write("lab.toml", &file);
+    // This server does not answer calls, which does not matter for its window.
+    let save = ["models", "--config", "lab.toml", "--save", "--check"];
+    let ran = world.run(&[&save[..], &["lab/small.gguf"]].concat());
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_eq!(world.read("lab.toml"), format!("{file}context = 4096\n"));
+    let ran = world.run(&[&save[..], &["lab/tiny"]].concat());
+    let error = "error: the server of lab/tiny states no context window\n";
+    assert!(ran.code == Some(4) && ran.stderr.starts_with(error), "{ran}");
 }
 
 #[test]

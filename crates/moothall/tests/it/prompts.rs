@@ -33,12 +33,6 @@ fn committee_folder(world: &World) {
     world.write("mine/memo/recommendation.md", RECOMMENDATION);
 }
 
-fn only_run(world: &World) -> String {
-    let runs = world.run(&["runs", "--json"]).json();
-    assert_eq!(runs["runs"].as_array().unwrap().len(), 1, "{runs}");
-    runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
-}
-
 fn is_made(world: &World) -> bool {
     world.root().join("home/.local/share/moothall/moothall.db").exists()
 }
@@ -95,7 +89,7 @@ fn a_committee_directory_runs_resumes_and_verifies_with_its_stored_texts() {
     assert_eq!(ran.code, Some(3), "{ran}");
     // The stored texts are used, never the files again.
     fs_err::remove_dir_all(world.path("mine")).unwrap();
-    let run = only_run(&world);
+    let run = world.only_run();
     let resumed = world.run(&["resume", &run, "--receipt", "receipt.jsonl", "--json"]);
     assert!(matches!(resumed.code, Some(0 | 3)), "{resumed}");
     let report = resumed.json();
@@ -167,7 +161,7 @@ fn each_member_uses_its_own_model_and_every_report_names_it() {
     }
     let groups = "demo (F1, analyst_1, analyst_2, D1), demo/trend (F2), demo/critic (critic), \
                   demo/flag (D2), demo/file (D3)";
-    let run = only_run(&world);
+    let run = world.only_run();
     let shown = world.run(&["show", &run]);
     assert!(shown.stdout.contains(groups), "{shown}");
     let memo = world.run(&["show", &run, "--memo"]).stdout;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mcp_client::{Client, Era, NOTHING};
-use crate::real_sandbox::world;
+use crate::real_sandbox::{until_idle_sandbox_is_used, until_no_sandbox, world};
 
 #[test]
 fn an_mcp_agent_runs_a_program_in_a_sandbox_of_another_process() {
@@ -27,4 +27,18 @@ fn an_mcp_agent_runs_a_program_in_a_sandbox_of_another_process() {
             "isolation": "user-kernel",
         })
     );
+}
+
+#[test]
+fn an_mcp_server_keeps_a_sandbox_ready_between_calls_and_ends_it_when_it_stops() {
+    let world = world().with("MOOTHALL_ISOLATION__ENGINE", "runsc");
+    fs_err::create_dir_all(world.path("ws")).unwrap();
+    let mut client = Client::start(&world, Era::Modern, NOTHING, &["--tools", "all"]);
+    until_idle_sandbox_is_used(&world, "runsc", || {
+        let told = client.does("sandbox_run", &json!({ "program": "print(3)\n" }));
+        assert_eq!(told["stdout"], "3\n", "{told}");
+    });
+    drop(client);
+    // The process that keeps it notices the end of the server, and ends afterwards.
+    until_no_sandbox(&world, "runsc");
 }

@@ -1,56 +1,66 @@
-//! Outages during programs in real sandboxes and during consultations on a real cluster.
+//! Outages during programs in real sandboxes, and during programs and consultations on a real
+//! cluster. Edits have no cluster runner: they change files of the machine they run on.
 
 use moothall_testkit::{ProviderBehaviour, ProviderCall, ProviderFault};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::consult::careless;
 use crate::fallback::DyingProvider;
 use crate::outages::{Outage, Unreliable, check_outages, check_paused, consult_result};
 use crate::real_restate::cluster::{Cluster, Plan, SMALL};
 use crate::real_sandbox;
-use crate::world::World;
+use crate::world::{Ran, World};
+
+const PROGRAM: [&str; 10] = [
+    "run",
+    "--isolation",
+    "runc",
+    "--model",
+    "openai/m",
+    "--json",
+    "--expect",
+    "55",
+    "--config",
+    "fake.toml",
+];
+
+const TASK: &str = "print the sum of 1 to 10";
+
+/// The first program fails, is critiqued, and the second one passes.
+fn two_programs(call: &ProviderCall) -> ProviderBehaviour {
+    let body = call.body().to_string();
+    let program = |code: &str| json!({"reasoning": "So.", "code": code, "dependencies": [], "confidence": 0.9});
+    ProviderBehaviour::text(match body.contains("\"response_format\"") {
+        false => "Print 55 instead.".to_owned(),
+        true if body.contains("Print 55 instead.") => program("print(50 + 5)").to_string(),
+        true => program("print(54)").to_string(),
+    })
+}
+
+fn program_result(ran: &Ran) -> Value {
+    let report = ran.json();
+    ["verdict", "attempts", "stdout"].map(|field| report[field].clone()).into_iter().collect()
+}
 
 #[test]
 fn programs_pause_in_an_outage_and_end_as_without_it() {
-    /// The first program fails, is critiqued, and the second one passes.
-    fn answer(call: &ProviderCall) -> ProviderBehaviour {
-        let body = call.body().to_string();
-        let program = |code: &str| json!({"reasoning": "So.", "code": code, "dependencies": [], "confidence": 0.9});
-        ProviderBehaviour::text(match body.contains("\"response_format\"") {
-            false => "Print 55 instead.".to_owned(),
-            true if body.contains("Print 55 instead.") => program("print(50 + 5)").to_string(),
-            true => program("print(54)").to_string(),
-        })
-    }
-    let command = [
-        "run",
-        "--isolation",
-        "runc",
-        "--config",
-        "fake.toml",
-        "--model",
-        "openai/m",
-        "--json",
-        "--expect",
-        "55",
-        "print the sum of 1 to 10",
-    ];
-    check_outages(20, real_sandbox::world, answer, &command, |_, ran| {
-        let report = ran.json();
-        ["verdict", "attempts", "stdout"].map(|field| report[field].clone()).into_iter().collect()
-    });
+    let command = [&PROGRAM[..], &[TASK]].concat();
+    // The engine is probed once, not in every world.
+    let cache = tempfile::tempdir().unwrap();
+    let world = || real_sandbox::world().with("XDG_CACHE_HOME", cache.path().to_str().unwrap());
+    check_outages(20, world, two_programs, &command, |_, ran| program_result(ran));
+}
+
+#[test]
+fn programs_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
+    let world = real_sandbox::world().with("MOOTHALL_ISOLATION__ENGINE", "runc");
+    let command = [&PROGRAM[..], &[TASK]].concat();
+    check_cluster_outages(4, world, two_programs, &command, program_result);
 }
 
 #[test]
 fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
-    // One for each fault; `.ci/long` tries more moments.
-    let seeds = std::env::var("MOOTHALL_TEST_OUTAGES").map_or(7, |seeds| seeds.parse().unwrap());
-    let (world, provider) = (World::new(), Unreliable::start(careless));
-    provider.configure(&world);
-    world.write_config("moothall.toml", &world.read("fake.toml"));
-    let cluster = Cluster::in_world(Plan { workers: 2, ..SMALL }, world);
-    let engine = cluster.engine();
-    let consult = [
+    let command = [
         "consult",
         "HLXI",
         "--verdict",
@@ -65,26 +75,39 @@ fn consultations_on_a_cluster_pause_in_an_outage_and_end_as_without_it() {
         "--rounds",
         "2",
         "--json",
-        "--runner",
-        &engine,
     ];
-    let newest = || {
-        let runs = cluster.world.run(&["runs", "--json"]).json();
-        runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
-    };
-    let whole = cluster.world.run(&consult);
-    assert_eq!(whole.code, Some(3), "{whole}");
-    let (calls, expected) = (provider.answered(), consult_result(&whole));
+    check_cluster_outages(Outage::FAULTS, World::new(), careless, &command, consult_result);
+}
+
+/// Like [`check_outages`], on a cluster with two workers. `.ci/long` tries more moments.
+fn check_cluster_outages(
+    seeds: usize,
+    world: World,
+    answer: impl Fn(&ProviderCall) -> ProviderBehaviour + Send + Sync + 'static,
+    command: &[&str],
+    result: impl Fn(&Ran) -> Value,
+) {
+    let seeds =
+        std::env::var("MOOTHALL_TEST_OUTAGES").map_or(seeds, |seeds| seeds.parse().unwrap());
+    let provider = Unreliable::start(answer);
+    provider.configure(&world);
+    world.write_config("moothall.toml", &world.read("fake.toml"));
+    let cluster = Cluster::in_world(Plan { workers: 2, ..SMALL }, world);
+    let engine = cluster.engine();
+    let command = [command, &["--runner", &engine]].concat();
+    let whole = cluster.world.run(&command);
+    assert!(matches!(whole.code, Some(0 | 3)), "{whole}");
+    let (calls, expected) = (provider.answered(), result(&whole));
     for seed in 0..seeds {
         let outage = Outage::seeded(seed, seeds, calls, 1);
-        provider.plan(outage.clone());
-        let paused = cluster.world.run(&consult);
-        let id = newest();
+        provider.plan_outage(&outage);
+        let paused = cluster.world.run(&command);
+        let id = cluster.world.newest_run();
         check_paused(&cluster.world, &paused, &id, &outage);
         provider.repair();
         let resumed = cluster.world.run(&["resume", &id, "--json"]);
         assert_eq!(resumed.code, whole.code, "{outage:?}: {resumed}");
-        assert_eq!(consult_result(&resumed), expected, "{outage:?}");
+        assert_eq!(result(&resumed), expected, "{outage:?}");
         assert_eq!(provider.answered(), calls, "{outage:?}: answered calls were repeated");
     }
 }

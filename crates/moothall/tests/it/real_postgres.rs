@@ -6,6 +6,7 @@ use moothall_store::{PgStore, SqliteStore, Store};
 use tokio::runtime::Runtime;
 
 use crate::chaos::Left;
+use crate::verdict;
 use crate::world::{Ran, World};
 
 /// A consultation that takes one or two seconds.
@@ -113,6 +114,11 @@ fn a_run_left_by_one_machine_resumes_on_another_only_once() {
     assert_eq!(resumed.code, Some(0), "{resumed}");
     let row = runtime.block_on(async { database().await.run(&id).await.unwrap().unwrap() });
     assert_eq!(row.state, moothall_store::RunState::Finished);
+}
+
+#[test]
+fn a_panel_stopped_by_its_budget_resumes_in_postgres_with_the_same_tiers() {
+    verdict::check_budget_stops(machine, |finished_stages| finished_stages == 1);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! directory in `MOOTHALL_TEST_IMAGES`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -13,8 +12,10 @@ use moothall_testkit::{ProviderBehaviour, ProviderFault};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
+use crate::init::Person;
+use crate::real_restate::cluster::{Cluster, SMALL};
 use crate::serve::{Server, runtime};
-use crate::world::{Ran, World, filtered, signal_until_exit};
+use crate::world::{Ran, World, check_paused, filtered, set_mode, signal, signal_until_exit};
 
 /// A world with images in its data directory.
 pub(crate) fn world() -> World {
@@ -29,9 +30,18 @@ pub(crate) fn world() -> World {
         "no images in {}; create them with `moothall image build`",
         images.display()
     );
-    let data = world.root().join("home/.local/share/moothall");
-    fs_err::create_dir_all(&data).unwrap();
+    let home = world.root().join("home");
+    let (data, cache) = (home.join(".local/share/moothall"), home.join(".cache/moothall"));
+    for folder in [&data, &cache] {
+        fs_err::create_dir_all(folder).unwrap();
+    }
     fs_err::os::unix::fs::symlink(images, data.join("images")).unwrap();
+    // Tests of the other crates use the same templates: booting a machine for one takes longer than
+    // most tests. Probes are not shared, because some tests replace the runtime.
+    let templates = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandboxes/templates");
+    fs_err::create_dir_all(&templates).unwrap();
+    set_mode(&templates, 0o700);
+    fs_err::os::unix::fs::symlink(templates, cache.join("templates")).unwrap();
     world
 }
 
@@ -64,12 +74,6 @@ fn provider(world: &World, answers: Vec<Option<String>>) -> (Fake, mpsc::Receive
     });
     fake.configure(world, "");
     (fake, hanging)
-}
-
-fn signal(process: u32, name: &str) {
-    let order = format!("kill -{name} \"$0\"");
-    let sent = Command::new("sh").args(["-c", &order, &process.to_string()]).status().unwrap();
-    assert!(sent.success());
 }
 
 fn runs(world: &World) -> Value {
@@ -116,6 +120,26 @@ fn a_program_with_fabricated_data_does_not_pass() {
     let ran = run(&world, &asked);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_snapshot!(ran);
+}
+
+/// Regression: it only said that the output does not have the expected form.
+#[test]
+fn an_unexpected_output_is_shown_with_what_was_expected() {
+    let world = world();
+    for (expected, shown) in [
+        ("42", &["contract.pattern: ", "    expected: 42", "    got:      41"][..]),
+        ("text:42", &["contract.text: ", "    expected line 1: 42"][..]),
+    ] {
+        let (_fake, _) = provider(&world, vec![Some(program("print(41)"))]);
+        let task = ["print 41", "--expect", expected, "--attempts", "1"];
+        let ran = run(&world, &[&FAKE[..], &task].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "41\n"), "{ran}");
+        let after = ran.stderr.lines().skip_while(|line| !line.starts_with("not passed"));
+        let after: Vec<&str> = after.collect();
+        for part in shown {
+            assert!(after.iter().any(|line| line.starts_with(part)), "{part} in {ran}");
+        }
+    }
 }
 
 #[test]
@@ -198,9 +222,47 @@ fn ctrl_c_twice_stops_the_run_which_can_be_resumed_and_leaves_no_sandbox() {
     let ran = world.ran(&arguments, signal_until_exit(child, "INT"));
     assert_eq!(ran.code, Some(130), "{ran}");
     assert!(ran.stderr.contains("hint: continue it with `moothall resume "), "{ran}");
+    assert!(!ran.stderr.contains(" WARN "), "{ran}");
     assert_ne!(runs(&world)[0]["state"], "cancelled");
     let left = world.run(&["sandbox", "list", "--json"]);
     assert!(!left.stdout.contains("moothall-"), "{left}");
+}
+
+#[test]
+fn one_ctrl_c_pauses_a_program_run_which_resumes_without_repeating_its_call() {
+    let world = world();
+    let (arrived, arrivals) = mpsc::channel();
+    let fake = Fake::start();
+    fake.respond_with(move |_| {
+        arrived.send(()).unwrap();
+        ProviderBehaviour::text(program("print(3)")).with_latency(Duration::from_millis(700))
+    });
+    fake.configure(&world, "");
+    let arguments = [&RUN[..], &FAKE, &["print 3"]].concat();
+    let child = world.command(&arguments).spawn().unwrap();
+    arrivals.recv_timeout(Duration::from_secs(60)).unwrap();
+    signal(&child, "INT");
+    let ran = world.ran(&arguments, child.wait_with_output().unwrap());
+    check_paused(&world, &ran);
+    let resumed = world.run(&["resume", &world.only_run(), "--config", "fake.toml"]);
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "3\n"), "{resumed}");
+    assert_eq!(fake.stats().received, 1);
+}
+
+#[test]
+fn a_program_run_on_a_terminal_says_how_much_of_the_answer_has_arrived() {
+    let world = world();
+    let fake = Fake::start();
+    let slow = ProviderFault::SlowDrip { chunk: 20, every: Duration::from_millis(50) };
+    fake.always(ProviderBehaviour::text(program("print(3)")).with_fault(slow));
+    fake.configure(&world, "");
+    let arguments = [&RUN[..], &FAKE, &["print 3", "--color", "never"]].concat();
+    let mut person = Person::start(world.command(&arguments));
+    person.answer("… waiting for openai/gpt-4.1-mini, tokens received: about ", "");
+    person.answer("… running the program, ", "");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("3\r\n"), "{shown}");
 }
 
 #[test]
@@ -208,37 +270,77 @@ fn a_server_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
     let world = world();
     world.write("vm.toml", "[isolation]\nengine = \"microvm\"\n");
     let server = Server::start(&world, &["--config", "vm.toml"]);
-    let sandboxes = || {
-        let listed = world.run(&["sandbox", "list", "--json"]).json();
-        let sandboxes = listed.as_array().unwrap().iter();
-        let names = sandboxes.inspect(|one| assert_eq!(one["engine"], "microvm"));
-        let names = names.map(|one| one["name"].to_string());
-        names.collect::<Vec<_>>()
-    };
-    // One idle sandbox, after the used one is gone.
-    let idle = || {
-        let until = Instant::now() + Duration::from_secs(60);
-        loop {
-            match &sandboxes()[..] {
-                [one] => return one.clone(),
-                others => assert!(Instant::now() < until, "{others:?}"),
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    };
     let wanted = json!({"workflow": "reflexion", "task": "print the first 5 primes"});
-    let run = || {
+    until_idle_sandbox_is_used(&world, "microvm", || {
         runtime().block_on(async {
             let ended = server.over(&server.begin(&wanted).await).await;
             assert_eq!(ended["status"]["verdict"], "pass", "{ended:#}");
         });
-        idle()
-    };
-    let (first, second) = (run(), run());
-    // The second run used the first one's idle sandbox, and another one took its place.
-    assert_ne!(first, second);
+    });
     server.stop();
-    assert_eq!(sandboxes(), Vec::<String>::new());
+    assert_eq!(sandboxes(&world, "microvm"), Vec::<Value>::new());
+}
+
+#[test]
+fn a_worker_keeps_a_sandbox_ready_between_runs_and_ends_it_when_it_stops() {
+    let world = world().with("MOOTHALL_ISOLATION__ENGINE", "runsc");
+    let mut cluster = Cluster::in_world(SMALL, world);
+    let engine = cluster.engine();
+    until_idle_sandbox_is_used(&cluster.world, "runsc", || {
+        let command = ["run", "--model", "demo", "print the first 5 primes", "--runner", &engine];
+        let ran = cluster.world.run(&command);
+        assert_eq!(ran.code, Some(0), "{ran}");
+    });
+    let worker = cluster.workers.remove(0);
+    worker.signal("-TERM");
+    worker.wait();
+    assert_eq!(sandboxes(&cluster.world, "runsc"), Vec::<Value>::new());
+}
+
+/// Runs programs until one of them used the sandbox that was idle before, and another one took its
+/// place. The pool may still be starting that sandbox when the next program arrives, which then
+/// gets a new one, so this can take more than two programs.
+pub(crate) fn until_idle_sandbox_is_used(world: &World, engine: &str, mut run: impl FnMut()) {
+    let mut idle: Option<String> = None;
+    for _ in 0..10 {
+        run();
+        // A sandbox that belongs to no run has no labels.
+        let found = until_sandboxes(
+            world,
+            engine,
+            |found| matches!(found, [one] if one["labels"] == json!({})),
+        );
+        let now = found[0]["name"].to_string();
+        if idle.replace(now.clone()).is_some_and(|before| before != now) {
+            return;
+        }
+    }
+    panic!("ten programs did not use the idle sandbox {idle:?}");
+}
+
+/// Waits until no sandbox is left.
+pub(crate) fn until_no_sandbox(world: &World, engine: &str) {
+    until_sandboxes(world, engine, <[Value]>::is_empty);
+}
+
+fn until_sandboxes(world: &World, engine: &str, reached: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let found = sandboxes(world, engine);
+        if reached(&found) {
+            return found;
+        }
+        assert!(Instant::now() < until, "{found:#?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The sandboxes that exist, all of this engine.
+fn sandboxes(world: &World, engine: &str) -> Vec<Value> {
+    let listed = world.run(&["sandbox", "list", "--json"]).json();
+    let sandboxes = listed.as_array().unwrap().clone();
+    assert!(sandboxes.iter().all(|one| one["engine"] == engine), "{sandboxes:#?}");
+    sandboxes
 }
 
 #[test]
@@ -256,7 +358,7 @@ fn a_killed_program_run_resumes_without_repeating_calls() {
     let mut child = world.command(&arguments).spawn().unwrap();
     // The first program was generated and run; its critique never arrives.
     hanging.recv_timeout(Duration::from_secs(60)).unwrap();
-    signal(child.id(), "KILL");
+    signal(&child, "KILL");
     child.wait().unwrap();
     let before = runs(&world);
     assert_eq!((&before[0]["state"], &before[0]["is_driven"]), (&json!("running"), &json!(false)));

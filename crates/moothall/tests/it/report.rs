@@ -5,12 +5,6 @@ use insta::assert_snapshot;
 use crate::evidence::recorded;
 use crate::world::{Ran, World};
 
-/// The id of the only run.
-fn only_run(world: &World) -> String {
-    let runs = world.run(&["runs", "--json"]).json();
-    runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
-}
-
 fn report(world: &World, run: &str, more: &[&str]) -> Ran {
     let ran = world.run(&[&["report", run], more].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -45,7 +39,7 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
     let world = World::new();
     let ran = world.run(&["consult", "HLXI", "--verdict", "off", "--model", "demo", "--yes"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let run = only_run(&world);
+    let run = world.only_run();
     let memo = report(&world, &run, &[]).stdout;
     assert_snapshot!("memo_md", fixed(&memo, &run));
     assert_eq!(memo, world.run(&["show", &run, "--memo"]).stdout);
@@ -66,12 +60,48 @@ fn memo_of_the_fictional_company_is_made_in_every_format() {
         report(&world, &run, &["--paper", paper, "--output", "memo.pdf", "--force"]);
         let bytes = fs_err::read(world.path("memo.pdf")).unwrap();
         assert!(bytes.starts_with(b"%PDF-"), "{paper}");
-        assert_eq!(pages(&bytes), Some(6), "{paper}");
+        assert_eq!(pages(&bytes), Some(7), "{paper}");
     }
     world.write("memo.md", &memo);
     let checked = world.run(&["check", "memo.md", "--facts", "HLXI"]);
     assert_eq!(checked.code, Some(0), "{checked}");
     assert!(checked.stdout.contains(" 0 flagged"), "{checked}");
+}
+
+#[test]
+fn memo_and_terminal_use_the_same_words_for_objections() {
+    let world = World::new();
+    let small = ["consult", "HLXI", "--verdict", "off", "--moves", "2", "--rounds", "2"];
+    world.run(&[&small[..], &["--model", "demo", "--yes"]].concat());
+    let run = world.only_run();
+    let memo = report(&world, &run, &[]).stdout;
+    for one in ["m1", "m2"] {
+        let shown = world.run(&["show", &run, "--move", one]).stdout;
+        let (_, behind) = shown.split_once("### Objections\n").unwrap();
+        let objections: Vec<&str> =
+            behind.lines().take_while(|line| line.starts_with("- ")).collect();
+        let count = |state: &&str| {
+            let has_state = |line: &&&str| line.contains(&format!(", {state}: "));
+            let count = objections.iter().filter(has_state).count();
+            (count > 0).then(|| format!("{count} {state}"))
+        };
+        let counts: Vec<String> =
+            ["answered", "partly answered", "open", "conceded"].iter().filter_map(count).collect();
+        let (all, counts) = (objections.len(), counts.join(", "));
+        let sentence = format!("The critic raised {all} objections: {counts}.");
+        assert!(memo.contains(&sentence), "{sentence} is not in {memo}");
+    }
+    // Regression: an objection that was answered in part was called open.
+    let shown = world.run(&["show", &run]).stdout;
+    let strongest: Vec<&str> = memo
+        .split("### Strongest objection\n\n**")
+        .skip(1)
+        .map(|part| part.split_once(":**").unwrap().0)
+        .collect();
+    assert_eq!(strongest.len(), 2, "{memo}");
+    for words in strongest.into_iter().filter(|words| !words.ends_with(", answered")) {
+        assert!(shown.contains(&format!("strongest objection ({words}): ")), "{shown}");
+    }
 }
 
 #[test]
@@ -84,7 +114,7 @@ fn memos_of_real_companies_link_to_their_filings() {
             &[&["consult", ticker, "--verdict", "off", "--model", "demo"], &small[..]].concat(),
         );
         assert_eq!(ran.code, Some(0), "{ran}");
-        let run = only_run(&world);
+        let run = world.only_run();
         let memo = report(&world, &run, &[]).stdout;
         let page = report(&world, &run, &["--format", "html"]).stdout;
         let place = format!("https://www.sec.gov/Archives/edgar/data/{cik}/");
@@ -110,7 +140,7 @@ fn the_output_file_selects_the_format_and_is_replaced_only_by_force() {
     let small =
         ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "1", "--rounds", "1"];
     assert_eq!(world.run(&small).code, Some(0));
-    let run = only_run(&world);
+    let run = world.only_run();
     report(&world, &run, &["--output", "memo.html"]);
     assert!(world.read("memo.html").starts_with("<!doctype html>"));
     report(&world, &run, &["--output", "result.json"]);
@@ -128,6 +158,29 @@ fn the_output_file_selects_the_format_and_is_replaced_only_by_force() {
     }
     assert!(!world.path("memo.pdf").exists());
     report(&world, &run, &["--output", "memo.html", "--force"]);
+}
+
+/// Regression: the Markdown memo replaced a PDF of the same name.
+#[test]
+fn a_memo_does_not_replace_a_file_of_another_format() {
+    let world = World::new();
+    world.write("memo.pdf", "%PDF-1.7");
+    world.write("memo.md", "an earlier memo");
+    let small =
+        ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--moves", "1", "--rounds", "1"];
+    let refused = world.run(&[&small[..], &["--memo", "memo.pdf"]].concat());
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert_eq!(
+        refused.stderr,
+        "error: `--memo` writes Markdown, but `memo.pdf` has another format\n\
+         hint: pass `--memo memo.md`, and export other formats of the finished run with \
+         `moothall report RUN --format pdf --output memo.pdf`\n"
+    );
+    assert_eq!(world.read("memo.pdf"), "%PDF-1.7");
+    // A new run replaces the memo of an earlier one.
+    assert_eq!(world.run(&[&small[..], &["--memo", "memo.md"]].concat()).code, Some(0));
+    assert!(world.read("memo.md").starts_with("# Board memo"), "{}", world.read("memo.md"));
+    world.only_run();
 }
 
 #[test]
@@ -148,7 +201,7 @@ fn a_report_that_cannot_be_created_fails_with_a_hint() {
         "60000",
     ]);
     assert_eq!(ran.code, Some(5), "{ran}");
-    let run = only_run(&world);
+    let run = world.only_run();
     assert!(report(&world, &run, &[]).stdout.contains("Not finished"));
     let refused = [
         world.run(&["report", &run, "--format", "jsonl"]),

@@ -10,7 +10,7 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::fake::Fake;
-use crate::world::World;
+use crate::world::{World, signal};
 
 /// A server that is killed at the end of the test.
 pub(crate) struct Server {
@@ -157,12 +157,6 @@ pub(crate) fn numbered(frames: &[Frame]) -> Vec<u64> {
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-fn signal(child: &Child, name: &str) {
-    let process = child.id().to_string();
-    let sent = Command::new("sh").args(["-c", "kill -$1 \"$0\"", &process, name]).status().unwrap();
-    assert!(sent.success());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Limits of a provider apply to the whole server, measured at the provider.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use serde_json::json;
 
 use crate::consult::careless;
 use crate::fake::Fake;
+use crate::outages::diligent;
 use crate::serve::{Server, runtime};
 use crate::world::World;
 
@@ -76,23 +78,47 @@ fn ten_consultations_at_once_stay_within_the_limits_of_the_provider() {
     arrivals.check(PER_MINUTE);
 }
 
+/// Four large runs debate ten moves each, in three threads per move, so each has 30 calls waiting
+/// for the four slots. The small run has about 15 calls, at most three at once, in five stages or
+/// more.
+/// - In turn, a call of the small run waits until each other run had one slot, and meanwhile the
+///   calls in progress end: at most 15 × (4 + 4) = 120 answers, and some while no call is waiting.
+/// - In order of arrival, each stage waits for the 4 × 30 - 4 calls before it: 580 answers.
+const MOST_ANSWERS: u64 = 250;
+
+/// By then all large runs are in their debates.
+const DEBATES_STARTED: u64 = 200;
+
 #[test]
 fn a_small_run_started_last_ends_before_large_ones() {
     let fake = Fake::start();
-    fake.respond_with(Arrivals::default().record());
+    let received = AtomicU64::new(0);
+    fake.respond_with(move |call| {
+        let is_early = received.fetch_add(1, Ordering::Relaxed) < DEBATES_STARTED;
+        // Slow answers, so that little is answered while the small run has no call.
+        diligent(call).with_latency(Duration::from_millis(if is_early { 5 } else { 200 }))
+    });
     let world = limited(&fake, "concurrent = 4\n");
     let server = Server::start(&world, &["--config", "fake.toml"]);
     runtime().block_on(async {
         let consult = |moves: u32, rounds: u32| {
             json!({"workflow": "consult", "ticker": "HLXI", "verdict": "off", "moves": moves, "rounds": rounds,
-                   "model": "openai/m", "isolation": "none"})
+                   "parallel_moves": 10, "model": "openai/m", "isolation": "none"})
         };
         let mut large = Vec::new();
         for _ in 0..4 {
-            large.push(server.begin(&consult(5, 6)).await);
+            large.push(server.begin(&consult(10, 6)).await);
         }
+        let until = Instant::now() + Duration::from_secs(120);
+        while fake.stats().answered < DEBATES_STARTED {
+            assert!(Instant::now() < until, "{:?}", fake.stats());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let before = fake.stats().answered;
         let small = server.begin(&consult(1, 1)).await;
         server.over(&small).await;
+        let answered = fake.stats().answered - before;
+        assert!(answered <= MOST_ANSWERS, "{answered} answers until the small run ended");
         for run in &large {
             assert_eq!(
                 server.json(&format!("/api/runs/{run}")).await["status"]["state"],

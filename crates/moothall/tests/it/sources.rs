@@ -67,6 +67,29 @@ fn acme(world: &World, more: &[&str]) -> Ran {
     world.run(&[&ACME, more].concat())
 }
 
+/// Regression: two short documents were planned as if they filled the context window.
+#[test]
+fn an_estimate_of_documents_is_computed_from_their_length() {
+    let world = prepared();
+    let prompt = || {
+        let ran = acme(&world, &["--estimate", "--json"]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let first = &ran.json()["roles"][0];
+        assert_eq!((&first["role"], &first["calls"]), (&json!("infer-financial"), &json!(1)));
+        first["low"]["cache_write_5m"].as_u64().unwrap()
+    };
+    let short = prompt();
+    assert_eq!(acme(&world, &[]).code, Some(0));
+    let log = world.run(&["calls", &world.only_run(), "--json"]).json();
+    let calls = log["calls"].as_array().unwrap();
+    let first = calls.iter().find(|call| call["purpose"] == "infer-financial").unwrap();
+    let sent = first["prompt_tokens"].as_u64().unwrap();
+    assert!(short < sent * 3 / 2 && sent < short * 3 / 2, "{short} instead of {sent}");
+    world.write("papers/long.md", &"We make pumps for breweries and dairies.\n\n".repeat(2_000));
+    let long = prompt();
+    assert!(long > 8_000, "{short} {long}");
+}
+
 #[test]
 fn private_company_is_consulted_from_a_folder_of_documents() {
     let world = prepared();
@@ -135,7 +158,8 @@ fn an_injected_instruction_in_a_document_is_found_and_ignored() {
         world.run(&[&acme[..], &model, more].concat()).json()
     };
     let honest = end(&consult(&world, &[]));
-    assert!(honest.1.iter().all(|(_, score)| *score == 72), "{honest:?}");
+    let scores: Vec<u64> = honest.1.iter().map(|(_, score)| *score).collect();
+    assert_eq!(scores, [72; 5], "{honest:?}");
     // The committee obeys what reaches it.
     let metrics =
         ["reasoning", "impact", "feasibility", "risk_adjusted_return", "strategic_alignment"];

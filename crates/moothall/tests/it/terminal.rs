@@ -1,14 +1,18 @@
 //! Colors, pipes, and untrusted text.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _, pipe};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use insta::assert_snapshot;
 use moothall_testkit::{ProviderBehaviour, ProviderFault};
 
+use crate::backup::draft_that_waits;
 use crate::fake::Fake;
 use crate::init::Person;
-use crate::world::World;
+use crate::scene::{Scene, second_try};
+use crate::world::{SMALL, World};
 
 #[test]
 fn pipes_get_no_colour() {
@@ -109,6 +113,69 @@ fn a_closed_stderr_does_not_affect_the_result() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fine\n"), "{ran}");
 }
 
+/// What a command prints on a terminal with this many columns.
+fn shown_in(world: &World, columns: usize, arguments: &[&str]) -> String {
+    let command = world.on_terminal(columns, 40, &[arguments, &["--color", "never"]].concat());
+    let (shown, code) = Person::start(command).leave();
+    assert_eq!(code, Some(0), "{shown}");
+    shown
+}
+
+/// Regression: words were broken and rows wrapped.
+#[test]
+fn tables_drop_columns_in_narrow_terminals() {
+    let world = World::new();
+    let task = "print the first 3 primes, one per line, and their sum";
+    Scene::new(&world).run(0, task, second_try());
+    let header = |shown: &str| {
+        shown.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (columns, expected) in [(80, "RUN STATE VERDICT SPENT TITLE"), (40, "RUN STATE TITLE")] {
+        let shown = shown_in(&world, columns, &["runs"]);
+        assert_eq!(header(&shown), expected, "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= columns), "{shown}");
+        let shown = shown_in(&world, columns, &["models", "anthropic"]);
+        let rows: Vec<&str> = shown.lines().filter(|line| line.starts_with("  ")).collect();
+        assert!(rows.iter().all(|row| row.starts_with("  anthropic/")), "{shown}");
+        assert!(rows.iter().all(|row| row.chars().count() <= columns), "{shown}");
+        assert_eq!(shown.contains(" context "), columns == 80, "{shown}");
+    }
+}
+
+/// Regression: the terminal broke words of lines that were made for 80 columns.
+#[test]
+fn commands_break_lines_between_words_in_narrow_terminals() {
+    let world = World::new();
+    assert_eq!(world.run(&SMALL).code, Some(0));
+    let run = world.only_run();
+    draft_that_waits(&world);
+    world.write("memo.md", "Revenue was $9 million.\n");
+    for arguments in [
+        &["show", run.as_str()][..],
+        &["moves", run.as_str()],
+        &["draft", "list", "--workspace", "ws"],
+        &["doctor"],
+        &["check", "memo.md", "--facts", "HLXI"],
+    ] {
+        let piped = world.run(arguments);
+        let piped = format!("{} {}", piped.stdout, piped.stderr);
+        let words: BTreeSet<&str> = piped.split_whitespace().collect();
+        let command = world.on_terminal(40, 40, &[arguments, &["--color", "never"]].concat());
+        let (shown, _) = Person::start(command).leave();
+        let shown = anstream::adapter::strip_str(&shown).to_string();
+        assert!(shown.lines().count() > 1, "{arguments:?}: {shown}");
+        for line in shown.lines() {
+            // A path stays whole, so that it can be copied.
+            let is_path = line.contains('/') && !line.trim().contains(' ');
+            assert!(line.chars().count() <= 40 || is_path, "{arguments:?}: {line}\n{shown}");
+            for word in line.split_whitespace() {
+                let is_whole = words.contains(word) || word.ends_with('…');
+                assert!(is_whole, "{arguments:?}: {word} is not in {piped}\n{shown}");
+            }
+        }
+    }
+}
+
 /// Imports images from a pipe that delivers only 100 bytes.
 fn start_slow_import(world: &World, flags: &[&str]) -> Child {
     let arguments = [&["image", "import", "-"], flags].concat();
@@ -132,6 +199,23 @@ fn long_work_prints_what_happens_and_how_far_it_is() {
         let shown = String::from_utf8(ended.stderr).unwrap();
         assert!(shown.starts_with("error: "), "{shown}");
     }
+}
+
+#[test]
+fn a_waiting_question_says_how_much_of_the_answer_has_arrived() {
+    let fake = Fake::start();
+    let slow = ProviderFault::SlowDrip { chunk: 10, every: Duration::from_millis(100) };
+    fake.always(ProviderBehaviour::text(r#"{"count": 3}"#).with_fault(slow));
+    let world = World::new();
+    fake.configure(&world, "");
+    world.write("count.json", r#"{"type": "object", "required": ["count"]}"#);
+    let ask = ["ask", "--config", "fake.toml", "--model", "openai/m", "--schema", "count.json"];
+    let ask = [&ask[..], &["--color", "never", "How many?"]].concat();
+    let mut person = Person::start(world.command(&ask));
+    person.answer("… waiting for openai/m, tokens received: about ", "");
+    let (shown, code) = person.leave();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains(r#"{"count": 3}"#), "{shown}");
 }
 
 #[test]

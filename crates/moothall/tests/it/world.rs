@@ -108,8 +108,33 @@ impl World {
         command
     }
 
+    /// The command, with the size of its terminal set before it starts.
+    pub(crate) fn on_terminal(&self, columns: usize, rows: usize, arguments: &[&str]) -> Command {
+        let command = self.command(arguments);
+        let mut shell = Command::new("sh");
+        let script = format!("stty cols {columns} rows {rows} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &script]).arg(command.get_program()).args(command.get_args());
+        shell.current_dir(self.path("")).env_clear();
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.ran(arguments, self.command(arguments).output().unwrap())
+    }
+
+    /// The id of the only stored run.
+    #[track_caller]
+    pub(crate) fn only_run(&self) -> String {
+        let runs = self.run(&["runs", "--json"]).json();
+        assert_eq!(runs["runs"].as_array().unwrap().len(), 1, "{runs}");
+        runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The id of the run that was started last.
+    pub(crate) fn newest_run(&self) -> String {
+        let runs = self.run(&["runs", "--json"]).json();
+        runs["runs"][0]["run_id"].as_str().unwrap().to_owned()
     }
 
     /// With `input` on standard input.
@@ -322,14 +347,30 @@ fn snapshot_filters_hide_only_values_that_differ_between_runs() {
     );
 }
 
+/// With the built-in `kill` of the shell, because a machine may lack the program.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let process = child.id().to_string();
+    let sent = Command::new("sh").args(["-c", "kill -$1 \"$0\"", &process, name]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Checks that a run was paused by one Ctrl-C, and that the last line says how to continue it.
+#[track_caller]
+pub(crate) fn check_paused(world: &World, ran: &Ran) {
+    assert_eq!(ran.code, Some(130), "{ran}");
+    let last = format!("\nPaused. Continue with `moothall resume {}`.\n", &world.only_run()[..13]);
+    assert!(ran.stderr.ends_with(&last), "{ran}");
+    let (_, after) = ran.stderr.split_once("Ctrl-C again exits immediately\n").unwrap();
+    for unwanted in ["WARN", "error:", "sandbox", "paused"] {
+        assert!(!after.contains(unwanted), "{unwanted} in {ran}");
+    }
+}
+
 /// Sends a signal to a child once a second until it exits: the first Ctrl-C pauses a run, the
 /// second stops it.
 pub(crate) fn signal_until_exit(mut child: Child, signal: &str) -> Output {
-    let send = format!("kill -{signal} \"$0\"");
     for _ in 0..60 {
-        let process = child.id().to_string();
-        // The built-in `kill` of the shell, because a machine may lack the program.
-        Command::new("sh").args(["-c", &send, &process]).status().unwrap();
+        self::signal(&child, signal);
         for _ in 0..20 {
             if child.try_wait().unwrap().is_some() {
                 return child.wait_with_output().unwrap();

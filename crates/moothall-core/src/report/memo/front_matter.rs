@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::RunFacts;
-use crate::consult::group_by_model;
+use crate::RuleId;
+use crate::consult::{UNCITED_READING, group_by_model};
 use crate::evidence::DataCheck;
 use crate::report::consult_report::ConsultReport;
-use crate::report::document::{DocumentBlock, DocumentField, ReportDocument, TextSpan};
+use crate::report::document::{DocumentBlock, DocumentField, ReportDocument, TextSpan, Words};
+use crate::report::unsupported_numbers::unsupported_numbers;
 use crate::report::visible::visible_line;
 use crate::sandbox::IsolationClass;
 use crate::view::CostPart;
@@ -18,6 +20,9 @@ const NOT_ADVICE: &str = "Not investment, legal, tax or accounting advice; no re
 const RECORDED: &str = "[A0: record of this run]";
 /// Marks numbers that code compared or counted in the filings.
 const COMPUTED: &str = "[A0: computed from the filings]";
+
+/// Unsupported numbers that are listed; the others are counted.
+const MAX_UNSUPPORTED: usize = 10;
 
 /// Adds the title, header, footer and watermark.
 pub(crate) fn with_front_matter(
@@ -88,9 +93,13 @@ pub(crate) fn warnings(view: &ConsultReport) -> Vec<DocumentBlock> {
 /// Missing data.
 pub(crate) fn missing(view: &ConsultReport) -> Vec<DocumentBlock> {
     let ranked = view.ranked.iter().flat_map(|ranked| ranked.missing.iter().cloned());
+    let findings = view.outcome.iter().flat_map(|outcome| &outcome.findings);
+    let uncited = findings
+        .filter(|found| found.rule == RuleId::new(UNCITED_READING))
+        .map(|found| format!("{}: {}", found.subject, found.message));
     let sheet = view.evidence().and_then(|evidence| evidence.sheet.as_ref());
-    let missing: Vec<String> =
-        ranked.chain(sheet.and_then(|sheet| sheet.missing_values())).collect();
+    let values = sheet.and_then(|sheet| sheet.missing_values());
+    let missing: Vec<String> = ranked.chain(uncited).chain(values).collect();
     let mut blocks = Vec::new();
     if !missing.is_empty() {
         blocks.push(DocumentBlock::heading(1, "What is missing"));
@@ -194,8 +203,29 @@ pub(crate) fn record(view: &ConsultReport, run: &RunFacts) -> Vec<DocumentBlock>
             .push(DocumentBlock::notice("Debates ran without a sandbox, in the Moothall process."));
     }
     blocks.push(DocumentBlock::Fields { rows });
+    blocks.extend(unsupported_blocks(view));
     blocks.push(DocumentBlock::Fine { words: vec![TextSpan::text(&fine)] });
     blocks
+}
+
+/// The numbers that the count in the run record leaves out.
+fn unsupported_blocks(view: &ConsultReport) -> Vec<DocumentBlock> {
+    let numbers = unsupported_numbers(view);
+    let line = |text: &str| vec![TextSpan::text(&format!("{text} {RECORDED}"))];
+    let listed = numbers.iter().take(MAX_UNSUPPORTED);
+    let mut items: Vec<Words> =
+        listed.map(|number| line(&format!("⚠ {}", number.describe()))).collect();
+    if items.is_empty() {
+        return Vec::new();
+    }
+    let more = numbers.len().saturating_sub(MAX_UNSUPPORTED);
+    if more > 0 {
+        items.push(line(&format!("and {more} more")));
+    }
+    vec![
+        DocumentBlock::heading(2, "Unsupported numbers"),
+        DocumentBlock::List { numbered: false, items },
+    ]
 }
 
 fn calls(run: &RunFacts) -> String {

@@ -1,9 +1,8 @@
 //! The moves that are not recommended.
 
-use super::result;
 use super::writer::MemoWriter;
+use super::{labelled, result, severity_and_state, strongest};
 use crate::consult::{PanelVerdict, RankedMove};
-use crate::debate::DebateResult;
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, DocumentTable, TableColumn, TextSpan, Words};
 use crate::verdict::VerdictTier;
@@ -26,7 +25,7 @@ pub(crate) fn other_move_blocks(
         TableColumn::wide("move"),
         result,
         TableColumn::numbers("score range"),
-        TableColumn::wide("strongest open objection"),
+        TableColumn::wide("strongest objection"),
         TableColumn::words("remarks"),
     ];
     let rows = ranked.other.iter().map(|one| row(one, verdict, writer)).collect();
@@ -53,7 +52,7 @@ fn row(
     let debated = one.debated.as_ref();
     let number =
         |number: Option<u32>| vec![TextSpan::text(&number.map_or_else(dash, |n| n.to_string()))];
-    let objection = debated.and_then(DebateResult::hardest_open);
+    let objection = debated.and_then(strongest);
     vec![
         match verdict {
             Some(verdict) => vec![TextSpan::text(tier(verdict).unwrap_or("–"))],
@@ -62,7 +61,9 @@ fn row(
         vec![TextSpan::text(&format!("{}: {}", one.move_id, one.title))],
         debated.map(result).unwrap_or_default(),
         number(debated.map(|debated| debated.spread)),
-        objection.map(|objection| writer.checked(&objection.text)).unwrap_or_default(),
+        objection
+            .map(|one| labelled(&severity_and_state(one), &one.text, writer))
+            .unwrap_or_default(),
         vec![TextSpan::text(&remarks(one).join("; "))],
     ]
 }

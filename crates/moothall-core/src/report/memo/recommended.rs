@@ -1,12 +1,11 @@
 //! The recommended moves in full.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::labels::{degradation_labels, stance_word, state_word};
 use super::writer::MemoWriter;
-use super::{objection_counts, scores, sources, strongest};
+use super::{labelled, objection_counts, scores, severity_and_state, sources, strongest};
 use crate::consult::{Committee, Move, RankedMove};
-use crate::debate::{DebateResult, ObjectionState, cites};
+use crate::debate::{DebateResult, Objection, ObjectionSeverity, ObjectionState, cites};
 use crate::evidence::{AmountScale, Evidence};
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{
@@ -25,12 +24,9 @@ pub(crate) fn recommended_blocks(
     let Some(ranked) = &view.ranked else { return Vec::new() };
     let mut all = Vec::new();
     for one in &ranked.recommended {
-        let rank = one.rank.unwrap_or_default();
-        // Positions within a tier mean nothing.
-        let heading = match ranked.verdict {
-            Some(_) => format!("{} ({})", one.title, one.move_id),
-            None => format!("{rank}. {} ({})", one.title, one.move_id),
-        };
+        let rank = ranked.meaningful_rank(&one.move_id).map(|rank| rank.to_string());
+        let number = rank.as_ref().map(|rank| format!("{rank}. ")).unwrap_or_default();
+        let heading = format!("{number}{} ({})", one.title, one.move_id);
         let mut blocks = vec![DocumentBlock::heading(1, &heading)];
         let proposed = view.find_move(&one.move_id);
         if let Some(found) = proposed {
@@ -46,8 +42,11 @@ pub(crate) fn recommended_blocks(
         if let Some(found) = proposed {
             blocks.extend(outlook_blocks(found, writer));
         }
-        let values =
-            [("rank", &*rank.to_string()), ("title", &*one.title), ("move", &*one.move_id)];
+        let values = [
+            ("rank", rank.as_deref().unwrap_or_default()),
+            ("title", &*one.title),
+            ("move", &*one.move_id),
+        ];
         all.extend(own.apply("recommended_move", &values, blocks));
     }
     all
@@ -115,11 +114,7 @@ fn objection_blocks(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Docume
     let open = debated.hardest_open();
     match strongest(debated) {
         Some(objection) => {
-            let state = state_word(objection.state);
-            let mut words =
-                vec![TextSpan::strong(&format!("{}, {state}:", objection.severity.word()))];
-            words.push(TextSpan::text(" "));
-            words.extend(writer.checked(&objection.text));
+            let words = labelled(&severity_and_state(objection), &objection.text, writer);
             blocks.push(DocumentBlock::Paragraph { words });
         }
         None => blocks.push(DocumentBlock::paragraph("The critic raised no objection.")),
@@ -130,27 +125,30 @@ fn objection_blocks(one: &RankedMove, writer: &mut MemoWriter<'_>) -> Vec<Docume
     }
     let stances = debated.stances.iter();
     let stances: Vec<String> =
-        stances.map(|(id, stance)| format!("{id} {}", stance_word(*stance))).collect();
+        stances.map(|(id, stance)| format!("{id} {}", stance.word())).collect();
     if !stances.is_empty() {
         sentences.push(format!("Final stances: {}.", stances.join(", ")));
     }
     blocks.push(DocumentBlock::paragraph(&sentences.join(" ")));
-    // The same objection may be conceded in several threads.
-    let open_text = open.map(|open| open.text.as_str());
-    let conceded: BTreeSet<&str> = debated
-        .objections
-        .iter()
-        .filter(|objection| objection.state == ObjectionState::Conceded)
-        .map(|objection| objection.text.as_str())
-        .filter(|text| Some(*text) != open_text)
+    // The same objection may be conceded in several threads; its highest severity counts.
+    let mut conceded: BTreeMap<&str, ObjectionSeverity> = BTreeMap::new();
+    let is_listed = |one: &&Objection| {
+        one.state == ObjectionState::Conceded && open.is_none_or(|open| open.text != one.text)
+    };
+    for one in debated.objections.iter().filter(is_listed) {
+        let severity = conceded.entry(&one.text).or_insert(one.severity);
+        *severity = one.severity.max(*severity);
+    }
+    let conceded: Vec<Words> = conceded
+        .into_iter()
+        .map(|(text, severity)| labelled(severity.word(), text, writer))
         .collect();
-    let conceded: Vec<Words> = conceded.into_iter().map(|text| writer.checked(text)).collect();
     if !conceded.is_empty() {
         blocks.push(DocumentBlock::heading(2, "Also conceded by the decision makers"));
         blocks.push(DocumentBlock::List { numbered: false, items: conceded });
     }
-    for mark in degradation_labels(debated) {
-        blocks.push(DocumentBlock::notice(&format!("Degraded: {mark}")));
+    for one in &debated.degraded {
+        blocks.push(DocumentBlock::notice(&format!("Degraded: {}", one.describe())));
     }
     blocks
 }

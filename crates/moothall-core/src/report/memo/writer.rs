@@ -8,6 +8,7 @@ use crate::debate::cites;
 use crate::evidence::Evidence;
 use crate::report::consult_report::ConsultReport;
 use crate::report::document::{DocumentBlock, FilingLink, TextSpan, Words};
+use crate::report::unsupported_numbers::flag_reason;
 use crate::report::visible::visible_line;
 
 /// Checks model output, and collects the marks and citations.
@@ -36,12 +37,7 @@ impl<'a> MemoWriter<'a> {
         let Some(checker) = &self.checker else { return spans };
         // Marks go at the end, because a citation may be at the start of the next sentence.
         for claim in checker.check(&words).iter().filter(|claim| claim.verdict.is_flagged()) {
-            let verdict = claim.verdict.to_string().replace('_', " ").to_lowercase();
-            let mut note = format!("“{}”: {verdict}", claim.printed);
-            if !claim.detail.is_empty() {
-                note.push_str(&format!("; {}", claim.detail));
-            }
-            self.notes.push(note);
+            self.notes.push(format!("“{}”: {}", claim.printed, flag_reason(claim)));
             spans.push(TextSpan::text(" "));
             spans.push(TextSpan::Mark { number: self.notes.len() });
         }

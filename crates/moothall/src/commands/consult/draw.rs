@@ -8,9 +8,10 @@ use moothall_core::MicroUsd;
 use moothall_core::consult::EvidenceSource;
 use moothall_core::debate::DebateStance;
 use moothall_core::text::sanitize_line;
+use moothall_models::ConnectionStatus;
 
-use super::progress::{ConsultProgress, DebateProgress, DebateSide, LAYERS, StageState};
-use crate::display::{cents, short_number};
+use super::progress::{ConsultProgress, DebateProgress, DebateSide, StageState};
+use crate::display::{self, LAYERS, cents, short_number};
 use crate::terminal::{BOLD, DIM, GREEN, YELLOW};
 
 /// Narrower terminals get a single line.
@@ -18,6 +19,9 @@ const MIN_COLUMNS: usize = 60;
 
 /// Wider terminals show marks as words.
 const WIDE_COLUMNS: usize = 100;
+
+/// A shorter wait for an answer is not shown.
+const SLOW_ANSWER: Duration = Duration::from_secs(10);
 
 const PLAIN: Style = Style::new();
 
@@ -28,10 +32,16 @@ pub(crate) struct FrameInput<'a> {
     pub(crate) rows: usize,
     /// Since the run started or was resumed.
     pub(crate) elapsed: Duration,
+    /// Since the last event.
+    pub(crate) quiet: Duration,
     pub(crate) now_ms: u64,
     pub(crate) budget: Option<MicroUsd>,
     /// Short description of the models.
     pub(crate) models: &'a str,
+    /// How much has arrived of the answers that are under way, or how long their prompts are.
+    pub(crate) received: Option<&'a str>,
+    /// What calls wait for.
+    pub(crate) status: &'a ConnectionStatus,
     /// A message for the user, such as that the run is about to pause.
     pub(crate) notice: Option<&'a str>,
 }
@@ -108,13 +118,13 @@ fn full_frame(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine>
     lines
 }
 
-/// Answers that could not be used, such as one without a score; the model is asked again.
+/// Answers that could not be used, such as one without a score.
 fn rejections(board: &ConsultProgress) -> Option<StyledLine> {
     let last = board.last_rejection.as_ref()?;
     let mut line = StyledLine::default();
     let answers = if board.rejected_answers == 1 { "answer" } else { "answers" };
-    line.push(YELLOW, format!(" {} unusable {answers}, last ", board.rejected_answers));
-    line.push(DIM, sanitize_line(&last.split_whitespace().collect::<Vec<_>>().join(" ")));
+    line.push(YELLOW, format!(" {} {answers} rejected, last ", board.rejected_answers));
+    line.push(DIM, sanitize_line(last));
     Some(line)
 }
 
@@ -271,6 +281,7 @@ fn stance(stance: Option<&DebateStance>) -> char {
 /// The figures in at most two lines, most important first. Figures that do not fit are dropped.
 fn figures(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<StyledLine> {
     let mut parts = vec![calls(board), money(board, frame.budget)];
+    parts.extend(waiting(board, frame));
     parts.extend(time_left(board, frame.now_ms));
     parts.extend(board.weakest.map(|class| format!("class {class}")));
     parts.push(tokens(board));
@@ -298,6 +309,8 @@ fn last_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     let mut line = StyledLine::default();
     if let Some(notice) = frame.notice {
         line.push(YELLOW, notice);
+    } else if let (Some(outage), None) = (&frame.status.outage, &board.end) {
+        line.push(YELLOW, display::outage(outage));
     } else if let (Some(turn), None) = (&board.last_turn, &board.end) {
         let who = format!("{} {}, round {}: ", turn.move_id, turn.role, turn.round);
         line.push(DIM, sanitize_line(&who));
@@ -315,6 +328,10 @@ fn one_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
         line.push(YELLOW, notice);
         return line;
     }
+    if let (Some(outage), None) = (&frame.status.outage, &board.end) {
+        line.push(YELLOW, display::outage(outage));
+        return line;
+    }
     let running = LAYERS.iter().zip(board.layers).rev().find(|(_, at)| *at != StageState::Waiting);
     let name = running.map_or("start", |(name, _)| name);
     line.push(BOLD, format!("▸ {name}"));
@@ -324,6 +341,7 @@ fn one_line(board: &ConsultProgress, frame: FrameInput<'_>) -> StyledLine {
     }
     parts.push(calls(board));
     parts.push(money(board, None));
+    parts.extend(waiting(board, frame));
     parts.extend(time_left(board, frame.now_ms));
     line.push(DIM, format!(" · {}", parts.join(" · ")));
     line
@@ -365,6 +383,22 @@ pub(crate) fn money(board: &ConsultProgress, budget: Option<MicroUsd>) -> String
         let _ = write!(text, ", {} calls with unknown price", board.unpriced_calls);
     }
     text
+}
+
+/// How long no model has answered, if that is long, and how many calls are queued.
+fn waiting(board: &ConsultProgress, frame: FrameInput<'_>) -> Vec<String> {
+    let mut parts = Vec::new();
+    if board.end.is_none() && board.layers.contains(&StageState::Running) {
+        if frame.quiet >= SLOW_ANSWER {
+            let waiting = format!("waiting {} s for an answer", frame.quiet.as_secs());
+            parts.push(match frame.received {
+                Some(received) => format!("{waiting}, {received}"),
+                None => waiting,
+            });
+        }
+        parts.extend(display::queued(frame.status.queued));
+    }
+    parts
 }
 
 fn time_left(board: &ConsultProgress, now_ms: u64) -> Option<String> {

@@ -2,13 +2,15 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use moothall_core::debate::{DebateDegradation, DebateStance};
-use moothall_core::model::{CallPurpose, ModelName, TokenUsage, UsageBasis};
+use moothall_core::model::{CallPurpose, FailureKind, ModelName, TokenUsage, UsageBasis};
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{
     EffectId, FindingSeverity, RoundStatus, RuleId, RunEvent, RunEventBody, RunFinding, StageStatus,
 };
+use moothall_models::ProviderOutage;
 use moothall_store::StoredEvent;
 
+use super::super::progress_lines::{ShownNotices, plain};
 use super::*;
 
 /// A consultation with one event per second.
@@ -32,12 +34,20 @@ impl Story {
     }
 
     fn tell(&mut self, body: RunEventBody) {
+        self.line(body);
+    }
+
+    /// Adds an event and returns its line for pipes and logs.
+    fn line(&mut self, body: RunEventBody) -> Option<String> {
         self.seq += 1;
         let event = match body.effect_id().cloned() {
             Some(id) => RunEvent::about(&id, body),
             None => RunEvent::of_run(body),
         };
-        self.board.event(&StoredEvent { seq: self.seq, at_ms: self.seq * 1000, event });
+        let stored = StoredEvent { seq: self.seq, at_ms: self.seq * 1000, event };
+        let before = ShownNotices::of(&self.board, None);
+        self.board.event(&stored);
+        plain(&self.board, before, &stored)
     }
 
     fn layer(&mut self, layer: u8) {
@@ -201,9 +211,12 @@ fn frame(columns: usize, rows: usize) -> FrameInput<'static> {
         columns,
         rows,
         elapsed: Duration::from_secs(372),
+        quiet: Duration::ZERO,
         now_ms: 900_000,
         budget: Some(MicroUsd::new(1_070_000)),
         models: "anthropic/claude-haiku-5-5",
+        received: None,
+        status: const { &ConnectionStatus { queued: 0, outage: None } },
         notice: None,
     }
 }
@@ -259,11 +272,17 @@ fn the_progress_board_says_why_an_answer_is_not_used() {
     };
     story.tell(rejected("F1", "too long"));
     assert!(
-        drawn(&story.board, frame(100, 40)).contains("\n 1 unusable answer, last F1: too long\n")
+        drawn(&story.board, frame(100, 40))
+            .contains("\n 1 answer rejected, last F1: too long; asking again\n")
     );
-    story.tell(rejected("m2/score/D1", "score\nmissing"));
+    let line = story.line(rejected("m2/score/D1", "score\nmissing"));
+    assert_eq!(line.as_deref(), Some("m2/score/D1: answer rejected: score missing; asking again"));
     let shown = drawn(&story.board, frame(100, 40));
-    assert!(shown.contains("\n 2 unusable answers, last m2/score/D1: score missing\n"), "{shown}");
+    let last = "\n 2 answers rejected, last m2/score/D1: score missing; asking again\n";
+    assert!(shown.contains(last), "{shown}");
+    // The answer to a repeated question.
+    let line = story.line(rejected("m2/score/D1/ask-2", "score missing"));
+    assert_eq!(line.as_deref(), Some("m2/score/D1/ask-2: answer rejected: score missing"));
 }
 
 #[test]
@@ -279,6 +298,45 @@ fn a_notice_replaces_the_last_message_of_the_progress_board() {
     assert!(shown.contains("\npausing: waiting for answers\n"), "{shown}");
     let small = drawn(&middle().board, FrameInput { rows: 5, ..notice });
     assert!(small.contains("\npausing: waiting for answers\n"), "{small}");
+}
+
+#[test]
+fn the_progress_board_says_how_long_it_waits_for_a_slow_model() {
+    let quiet = |seconds| FrameInput { quiet: Duration::from_secs(seconds), ..frame(100, 40) };
+    let mut story = middle();
+    assert!(!drawn(&story.board, quiet(9)).contains("waiting"));
+    let shown = drawn(&story.board, quiet(45));
+    assert!(shown.contains(" · waiting 45 s for an answer"), "{shown}");
+    let small = drawn(&story.board, FrameInput { rows: 5, ..quiet(45) });
+    assert!(small.contains(" · waiting 45 s for an answer"), "{small}");
+    let arriving = FrameInput { received: Some("tokens received: about 12"), ..quiet(45) };
+    let shown = drawn(&story.board, arriving);
+    assert!(shown.contains("\nwaiting 45 s for an answer, tokens received: about 12"), "{shown}");
+    story.tell(RunEventBody::RunCancelled);
+    assert!(!drawn(&story.board, quiet(45)).contains("waiting"));
+}
+
+#[test]
+fn the_progress_board_names_a_provider_that_does_not_answer_and_queued_calls() {
+    let outage = ProviderOutage {
+        model: "lab/small".parse().unwrap(),
+        kind: FailureKind::Overloaded,
+        lasted: Duration::from_secs(34),
+    };
+    let status = ConnectionStatus { queued: 12, outage: Some(outage) };
+    let frame = FrameInput { status: &status, ..frame(100, 40) };
+    let mut story = middle();
+    let shown = drawn(&story.board, frame);
+    let message = "\nlab/small has not answered for 34 s (overloaded); trying again\n";
+    assert!(shown.contains(message), "{shown}");
+    assert!(shown.contains(" · 12 calls queued"), "{shown}");
+    let small = drawn(&story.board, FrameInput { rows: 5, ..frame });
+    assert!(small.contains(message), "{small}");
+    let pausing = FrameInput { notice: Some("pausing"), ..frame };
+    assert!(drawn(&story.board, pausing).contains("\npausing\n"));
+    story.tell(RunEventBody::RunCancelled);
+    let ended = drawn(&story.board, frame);
+    assert!(!ended.contains("trying again") && !ended.contains("queued"), "{ended}");
 }
 
 #[test]

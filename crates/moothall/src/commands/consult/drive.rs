@@ -33,7 +33,9 @@ pub(crate) async fn drive(
     screen: &SharedScreen,
 ) -> anyhow::Result<DriveResult> {
     let store = &local.store;
-    let RunParts { mut workflow, driver } = prepared.parts(store, run_id, ledger, delay).await?;
+    let received = lock_screen(screen).received();
+    let RunParts { mut workflow, driver } =
+        prepared.parts(store, run_id, ledger, delay, received).await?;
     let event_screen = Arc::clone(screen);
     let driver = driver
         .person_review(review)

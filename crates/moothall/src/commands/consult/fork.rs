@@ -15,6 +15,7 @@ use crate::args::{ForkArgs, GlobalArgs};
 use crate::commands::runtime;
 use crate::demo_delay::DemoDelay;
 use crate::error::CliExit;
+use crate::launch::run_speed::RunSpeed;
 use crate::launch::{ConsultForkRequest, ConsultPlan, PreparedRun, RunFiles};
 use crate::run_store::{self, open_and_find};
 use crate::terminal::{self, DIM};
@@ -30,7 +31,11 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         logging::start(&context.loaded.resolved.config.log, global.verbose);
         let record =
             RunRecord::read(&*local.store, &parent.run_id).await.map_err(run_store::store_error)?;
-        let fork = request.plan(&context, &record)?;
+        let mut fork = request.plan(&context, &record)?;
+        if args.estimate {
+            let speed = RunSpeed::of_earlier_runs(&context.loaded, &fork.plan.spec.input).await;
+            fork.plan.estimate.speed = speed;
+        }
         let ConsultPlan { spec, estimate, cap, .. } = &fork.plan;
         if args.estimate {
             terminal::print(&estimate.render(*cap, &[], args.output.json))?;
@@ -42,7 +47,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ForkArgs) -> anyhow::Result<CliExi
         let opening = PreparedRun::open_with(&context, RunSpec::Consult(spec.clone()), &uploads);
         let prepared = with_screen(&screen, "checking sandboxes", opening).await?;
         lock_screen(&screen).hide();
-        show_isolation_notice(&prepared, args.output.json);
+        show_isolation_notice(&prepared, &screen, args.output.json);
         introduce(spec, fork.evidence(), estimate, *cap, args.output.json);
         if !args.output.json {
             let (id, from) = (run_store::short_id(&parent.run_id), ForkPoint::from(args.from));

@@ -13,7 +13,7 @@ use moothall_core::{
 };
 use moothall_store::StoredEvent;
 
-pub(crate) const LAYERS: [&str; 5] = ["gather", "infer", "analyze", "debate", "rank"];
+use crate::display::{self, LAYERS};
 
 /// Index of the debate stage.
 const DEBATE: usize = 3;
@@ -243,7 +243,8 @@ impl ConsultProgress {
             }
             RunEventBody::OutputRejected { effect_id, problems } => {
                 self.rejected_answers = self.rejected_answers.saturating_add(1);
-                self.last_rejection = Some(format!("{effect_id}: {}", problems.join("; ")));
+                let rejection = display::rejection(effect_id, problems);
+                self.last_rejection = Some(format!("{effect_id}: {rejection}"));
             }
             RunEventBody::RunStarted { .. }
             | RunEventBody::AttemptStarted { .. }

@@ -1,22 +1,24 @@
 //! Progress as lines for pipes and logs, reduced to the events that matter to a user.
 
 use crate::display;
-use moothall_core::{FindingSeverity, RoundStatus, RunEventBody};
+use moothall_core::sandbox::IsolationClass;
+use moothall_core::{FindingSeverity, PauseReason, RoundStatus, RunEventBody};
 use moothall_store::StoredEvent;
 
 use super::draw::{calls, money};
 use super::progress::ConsultProgress;
 
-/// The number of notices of a board.
+/// The number of notices of a board, and the class that was announced before the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShownNotices {
     isolation: usize,
     models: usize,
+    class: Option<IsolationClass>,
 }
 
 impl ShownNotices {
-    pub(crate) fn of(board: &ConsultProgress) -> Self {
-        Self { isolation: board.fallbacks.len(), models: board.model_fallbacks.len() }
+    pub(crate) fn of(board: &ConsultProgress, class: Option<IsolationClass>) -> Self {
+        Self { isolation: board.fallbacks.len(), models: board.model_fallbacks.len(), class }
     }
 }
 
@@ -41,8 +43,9 @@ pub(crate) fn plain(
             grave.then(|| display::event(stored))
         }
         // Fifteen debates without a sandbox share one reason, which is shown once.
-        RunEventBody::Isolation { fallback: Some(_), .. } => {
-            (board.fallbacks.len() > before.isolation).then(|| display::event(stored))
+        RunEventBody::Isolation { class, fallback: Some(_), .. } => {
+            let is_new = board.fallbacks.len() > before.isolation && before.class != Some(*class);
+            is_new.then(|| display::event(stored))
         }
         // A model answers hundreds of calls of an unavailable one.
         RunEventBody::ModelReplied { instead_of: Some(_), .. } => {
@@ -52,6 +55,8 @@ pub(crate) fn plain(
         RunEventBody::OutputRejected { effect_id, .. } => {
             Some(format!("{}: {}", display::line(effect_id.as_str()), display::event(stored)))
         }
+        // The last message says it, with the command that continues the run.
+        RunEventBody::RunPaused { reason: PauseReason::Person, .. } => None,
         RunEventBody::ConsultStarted { .. }
         | RunEventBody::AgentComplete { .. }
         | RunEventBody::MovesReviewed { .. }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use moothall_core::sandbox::IsolationClass;
 use moothall_core::{Conclusion, EffectResult, MicroUsd, Outcome, RunEventBody, RunVerdict};
 use moothall_engine::{RunExit, RunPause, RunRecord};
 use moothall_store::Store;
@@ -44,18 +45,19 @@ impl From<&ConsultOutputFlags> for ConsultOutputFiles {
     }
 }
 
-/// Writes the requested files and reports the result of the run.
+/// Writes the requested files and reports the result of the run. A note before it may have
+/// explained an isolation class.
 pub(crate) async fn finish(
     context: &CommandContext,
     store: &dyn Store,
     run_id: &moothall_core::RunId,
     drive_result: &DriveResult,
-    outputs: &ConsultOutputFiles,
+    (outputs, announced): (&ConsultOutputFiles, Option<IsolationClass>),
 ) -> anyhow::Result<CliExit> {
     let record = RunRecord::read(store, run_id).await.map_err(run_store::store_error)?;
     let consultation = StoredConsultation::of(&record)?;
     let unsaved = write_files(&record, &consultation, outputs);
-    let printed = print_result(context, &record, &consultation, drive_result, outputs);
+    let printed = print_result(context, &record, &consultation, drive_result, (outputs, announced));
     // The result is shown even if files cannot be written, because it is paid for.
     match (printed, unsaved) {
         (printed, Ok(())) => printed,
@@ -94,13 +96,13 @@ fn print_result(
     record: &RunRecord,
     consultation: &StoredConsultation,
     drive_result: &DriveResult,
-    outputs: &ConsultOutputFiles,
+    (outputs, announced): (&ConsultOutputFiles, Option<IsolationClass>),
 ) -> anyhow::Result<CliExit> {
     if outputs.json {
         terminal::print(&format!("{:#}\n", consultation.json(record, false)))?;
     } else if let DriveResult::Ended(RunExit::Done(_)) = drive_result {
         terminal::print(&summary::text(&consultation.view))?;
-        print_footer(record, consultation, outputs);
+        print_footer(record, consultation, outputs, announced);
     }
     let run_id = &record.row.run_id;
     Err(match drive_result {
@@ -143,13 +145,14 @@ fn print_footer(
     record: &RunRecord,
     consultation: &StoredConsultation,
     outputs: &ConsultOutputFiles,
+    announced: Option<IsolationClass>,
 ) {
     let outcome = consultation.view.outcome.as_ref();
     let passed = outcome.is_some_and(|outcome| outcome.verdict == RunVerdict::Pass);
     let style = if passed { GREEN } else { YELLOW };
     let word = outcome.map_or("not finished", display::verdict);
-    let (parts, id) =
-        (figures(record, consultation).join(" · "), run_store::short_id(&record.row.run_id));
+    let parts = figures(record, consultation, announced).join(" · ");
+    let id = run_store::short_id(&record.row.run_id);
     terminal::note(&format!(
         "\n{style}{BOLD}{word}{BOLD:#}{style:#} {DIM}· {parts} · run {id}{DIM:#}\n"
     ));
@@ -177,7 +180,11 @@ fn print_footer(
 }
 
 /// Calls, tokens, cost, isolation, and the kind of run.
-pub(crate) fn figures(record: &RunRecord, consultation: &StoredConsultation) -> Vec<String> {
+pub(crate) fn figures(
+    record: &RunRecord,
+    consultation: &StoredConsultation,
+    announced: Option<IsolationClass>,
+) -> Vec<String> {
     let facts = &consultation.facts;
     let beside = beside_calls(record);
     let own = facts.calls.saturating_sub(facts.extra_calls).saturating_sub(beside);
@@ -206,7 +213,7 @@ pub(crate) fn figures(record: &RunRecord, consultation: &StoredConsultation) -> 
         }
         None => parts.extend(facts.cost.map(cents)),
     }
-    parts.extend(weakest(consultation));
+    parts.extend(weakest(consultation, announced));
     if facts.demonstration {
         parts.push("demo model (scripted answers, no API call)".to_owned());
     }
@@ -216,12 +223,12 @@ pub(crate) fn figures(record: &RunRecord, consultation: &StoredConsultation) -> 
     parts
 }
 
-/// The weakest isolation of any debate.
-fn weakest(consultation: &StoredConsultation) -> Option<String> {
+/// The weakest isolation of any debate, with its reason unless that was announced.
+fn weakest(consultation: &StoredConsultation, announced: Option<IsolationClass>) -> Option<String> {
     let classes = consultation.view.debates.values().filter_map(|debate| debate.isolation.as_ref());
     let weakest = classes.min_by_key(|isolation| isolation.class)?;
     let mut text = format!("debated in isolation class {}", weakest.class);
-    if let Some(why) = &weakest.fallback {
+    if let (Some(why), true) = (&weakest.fallback, announced != Some(weakest.class)) {
         text.push_str(&format!(" ({})", display::line(why)));
     }
     Some(text)

@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use moothall_core::MicroUsd;
+use moothall_core::sandbox::IsolationClass;
 use moothall_core::text::sanitize_line;
 use moothall_store::{StoredEvent, now_ms};
 
 use super::draw::{FrameInput, draw};
 use super::progress::ConsultProgress;
 use super::progress_lines::{ShownNotices, plain};
+use crate::process_resources;
+use crate::received_text::ReceivedText;
 use crate::terminal::{self, DIM};
 
 /// Redraw interval while events arrive.
@@ -46,10 +49,15 @@ pub(crate) struct ConsultScreen {
     style: ProgressStyle,
     models: String,
     budget: Option<MicroUsd>,
+    /// The weak isolation class that a note before the run explained.
+    announced_class: Option<IsolationClass>,
+    /// The text of answers that are under way.
+    received: ReceivedText,
     /// What the program waits for before the first event, and since when.
     waiting: Option<(String, Instant)>,
     notice: Option<String>,
     started: Instant,
+    last_event: Instant,
     drawn_at: Option<Instant>,
     changed: bool,
 }
@@ -69,9 +77,12 @@ impl ConsultScreen {
             style,
             models,
             budget: None,
+            announced_class: None,
+            received: ReceivedText::default(),
             waiting: None,
             notice: None,
             started: Instant::now(),
+            last_event: Instant::now(),
             drawn_at: None,
             changed: false,
         }
@@ -79,6 +90,16 @@ impl ConsultScreen {
 
     pub(crate) fn set_budget(&mut self, budget: Option<MicroUsd>) {
         self.budget = budget;
+    }
+
+    /// Where to count the text of answers; `None` if nothing shows it.
+    pub(crate) fn received(&self) -> Option<ReceivedText> {
+        (self.style == ProgressStyle::Live).then(|| self.received.clone())
+    }
+
+    /// Lines need not repeat that debates run in this class.
+    pub(crate) fn announced_class(&mut self, class: IsolationClass) {
+        self.announced_class = Some(class);
     }
 
     /// Shows that the program waits for something, such as a sandbox.
@@ -101,12 +122,14 @@ impl ConsultScreen {
     pub(crate) fn catch_up(&mut self, events: &[StoredEvent]) {
         events.iter().for_each(|stored| self.board.event(stored));
         self.board.mark_resumed(now_ms());
+        self.last_event = Instant::now();
         self.changed = true;
     }
 
     pub(crate) fn event(&mut self, stored: &StoredEvent) {
-        let before = ShownNotices::of(&self.board);
+        let before = ShownNotices::of(&self.board, self.announced_class);
         self.waiting = None;
+        self.last_event = Instant::now();
         self.board.event(stored);
         self.changed = true;
         if self.style == ProgressStyle::Lines
@@ -172,13 +195,18 @@ impl ConsultScreen {
             return;
         }
         let (columns, rows) = terminal::size();
+        let status = process_resources::connections().status();
+        let received = self.received.label_with_prompt();
         let frame = FrameInput {
             columns,
             rows,
             elapsed: self.started.elapsed(),
+            quiet: self.last_event.elapsed(),
             now_ms: now_ms(),
             budget: self.budget,
             models: &self.models,
+            received: received.as_deref(),
+            status: &status,
             notice: self.notice.as_deref(),
         };
         let colour = terminal::stderr_has_colour();

@@ -105,7 +105,7 @@ fn text(
     for (file, sha256) in input.receipt_texts() {
         let _ = writeln!(text, "{:<10} {} sha256 {sha256}", "text", display::line(&file));
     }
-    let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation).join(" · "));
+    let _ = writeln!(text, "{:<10} {}", "figures", figures(record, consultation, None).join(" · "));
     for (title, parts) in show::cost_lines(record) {
         let _ = writeln!(text, "{title:<10} {parts}");
     }
@@ -165,6 +165,9 @@ fn find_move<'a>(
 
 fn move_json(consultation: &StoredConsultation, move_id: &str) -> Result<Value, CliError> {
     let (one, ranked) = find_move(consultation, move_id)?;
+    let all = consultation.view.ranked.as_ref();
+    let rank = all.and_then(|all| all.meaningful_rank(move_id));
+    let ranked = ranked.map(|one| RankedMove { rank, ..one.clone() });
     let debate = consultation.view.debates.get(move_id);
     Ok(json!({
         "move_id": one.move_id,
@@ -258,13 +261,7 @@ fn write_debate(text: &mut String, debated: &DebateResult) -> std::fmt::Result {
     write_cards(text, &debated.scorecards)?;
     writeln!(text, "\n### Objections")?;
     for objection in &debated.objections {
-        let state = match objection.state {
-            moothall_core::debate::ObjectionState::Answered => "answered",
-            moothall_core::debate::ObjectionState::Partly => "partly answered",
-            moothall_core::debate::ObjectionState::Open => "open",
-            moothall_core::debate::ObjectionState::Conceded => "conceded",
-        };
-        let severity = objection.severity.word();
+        let (severity, state) = (objection.severity.word(), objection.state.word());
         let (id, said) = (display::line(&objection.id), display::cut(&objection.text, 1000));
         writeln!(text, "- {id}, {severity}, {state}: {said}")?;
     }

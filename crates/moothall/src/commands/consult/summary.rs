@@ -10,7 +10,8 @@ use moothall_core::{Conclusion, FindingSeverity};
 
 use super::verdict_table;
 use crate::display;
-use crate::terminal::{BOLD, DIM, YELLOW};
+use crate::display::table::{Table, TableColumn};
+use crate::terminal::{self, BOLD, DIM, YELLOW};
 
 /// Longer titles are cut in tables.
 const TITLE_CHARS: usize = 60;
@@ -125,11 +126,7 @@ fn write_ranked(
         write_marks(text, view, ranked)?;
     } else if !ranked.other.is_empty() {
         writeln!(text, "\n{BOLD}Others{BOLD:#}")?;
-        let wide = ranked.other.iter().map(|one| one.move_id.len()).max().unwrap_or(0).max(4);
-        writeln!(text, "{DIM}rank  {:<wide$}    score   range  title{DIM:#}", "move")?;
-        for one in &ranked.other {
-            other(text, view, one, wide)?;
-        }
+        write_others(text, view, &ranked.other)?;
     }
     for section in report::sections(view).iter().filter(|section| section.is_about_scores()) {
         writeln!(text, "\n{BOLD}{}{BOLD:#}", section.heading)?;
@@ -166,9 +163,9 @@ fn recommended(text: &mut String, view: &ConsultReport, one: &RankedMove) -> std
         writeln!(text, "    {}", parts.join(" · "))?;
         match debated.hardest_open() {
             Some(objection) => {
-                let severity = objection.severity.word();
+                let (severity, state) = (objection.severity.word(), objection.state.word());
                 let said = display::cut(&objection.text, OBJECTION_CHARS);
-                writeln!(text, "    most severe open objection ({severity}): {said}")?;
+                writeln!(text, "    strongest objection ({severity}, {state}): {said}")?;
             }
             None => writeln!(text, "    no open objections")?,
         }
@@ -199,23 +196,30 @@ fn write_marks(
     Ok(())
 }
 
-fn other(
-    text: &mut String,
-    view: &ConsultReport,
-    one: &RankedMove,
-    wide: usize,
-) -> std::fmt::Result {
-    let rank = one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
-    let (score, spread) = match &one.debated {
-        Some(debated) => (debated.score_text(), debated.spread.to_string()),
-        None => ("-".to_owned(), "-".to_owned()),
+fn write_others(text: &mut String, view: &ConsultReport, moves: &[RankedMove]) -> std::fmt::Result {
+    let cells =
+        |cell: &dyn Fn(&RankedMove) -> String| -> Vec<String> { moves.iter().map(cell).collect() };
+    let of_debate = |one: &RankedMove, value: fn(&DebateResult) -> String| {
+        one.debated.as_ref().map_or_else(|| "-".to_owned(), value)
     };
-    let (id, title) = (display::line(&one.move_id), display::cut(&one.title, TITLE_CHARS));
-    writeln!(text, "{rank:>4}  {id:<wide$}  {score:>7}  {spread:>6}  {title}")?;
-    // Indented to the title column.
-    let indent = 4 + 2 + wide + 2 + 7 + 2 + 6 + 2;
-    for mark in marks(view, one) {
-        writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
+    let rank = |one: &RankedMove| one.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
+    let score = |one: &RankedMove| of_debate(one, DebateResult::score_text);
+    let range = |one: &RankedMove| of_debate(one, |debated| debated.spread.to_string());
+    let columns = vec![
+        TableColumn::number("rank", 3, cells(&rank)),
+        TableColumn::text("move", 0, cells(&|one| display::line(&one.move_id))),
+        TableColumn::number("score", 1, cells(&score)).at_least(7),
+        TableColumn::number("range", 2, cells(&range)).at_least(6),
+        TableColumn::text("title", 0, cells(&|one| display::cut(&one.title, TITLE_CHARS))),
+    ];
+    let table = Table::new(columns, terminal::stdout_columns());
+    writeln!(text, "{DIM}{}{DIM:#}", table.header())?;
+    let indent = table.last_offset();
+    for (one, row) in moves.iter().zip(table.rows()) {
+        writeln!(text, "{row}")?;
+        for mark in marks(view, one) {
+            writeln!(text, "{:indent$}{YELLOW}{mark}{YELLOW:#}", "")?;
+        }
     }
     Ok(())
 }

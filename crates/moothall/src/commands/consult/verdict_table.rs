@@ -14,8 +14,33 @@ const MAX_OTHERS: usize = 4;
 const WIDTHS: [usize; 2] = [120, 80];
 /// Columns of everything but the title.
 const FIXED: usize = 56;
+/// The same without the columns after the score, which a narrower terminal has no room for.
+const NARROW_FIXED: usize = 26;
+/// A shorter title says nothing.
+const MIN_TITLE: usize = 10;
 /// Characters of an interval between its ends.
 const BAR: i32 = 5;
+
+/// The columns of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RowLayout {
+    /// Columns of the title.
+    title: usize,
+    /// Whether the score is the last column.
+    is_narrow: bool,
+}
+
+impl RowLayout {
+    fn of(width: usize) -> Self {
+        match WIDTHS.into_iter().find(|fits| *fits <= width) {
+            Some(width) => Self { title: width - FIXED, is_narrow: false },
+            None => {
+                let title = width.saturating_sub(NARROW_FIXED).max(MIN_TITLE);
+                Self { title, is_narrow: true }
+            }
+        }
+    }
+}
 
 /// The width to lay the table out for. `COLUMNS` counts if the output is not a terminal.
 pub(crate) fn width() -> usize {
@@ -32,7 +57,8 @@ pub(crate) fn write(
     verdict: &VerdictSummary<'_>,
     width: usize,
 ) -> std::fmt::Result {
-    let width = WIDTHS.into_iter().find(|fits| *fits <= width).unwrap_or(WIDTHS[1]);
+    let layout = RowLayout::of(width);
+    let width = WIDTHS.into_iter().find(|fits| *fits <= width).unwrap_or(width);
     writeln!(text, "{BOLD}Verdict   {}{BOLD:#}", display::line(&verdict.headline()))?;
     writeln!(text, "          {DIM}{}{DIM:#}", display::line(&verdict.panel_line()))?;
     if let Some(note) = verdict.label_note() {
@@ -47,17 +73,21 @@ pub(crate) fn write(
             writeln!(text, "{style}{line}{style:#}")?;
         }
     }
-    let title = width - FIXED;
+    let title = layout.title;
     let top = format!("score /{}", verdict.verdict.record.top_score);
     let head = format!("{:<9} {:<4} {:<title$}", "", "", "");
     let interval = verdict.verdict.record.rules.interval / 10;
-    writeln!(text, "{DIM}{head} {top:>10}   {interval}% interval  top 3 debates{DIM:#}")?;
+    let more = match layout.is_narrow {
+        true => String::new(),
+        false => format!("   {interval}% interval  top 3 debates"),
+    };
+    writeln!(text, "{DIM}{head} {top:>10}{more}{DIM:#}")?;
     let rows = verdict.rows();
     let tiers =
         [Some(VerdictTier::Lead), Some(VerdictTier::Middle), Some(VerdictTier::Behind), None];
     for tier in tiers {
         let of_tier: Vec<&VerdictRow> = rows.iter().filter(|row| row.tier == tier).collect();
-        write_tier(text, tier, &of_tier, title)?;
+        write_tier(text, tier, &of_tier, layout)?;
     }
     let notes = [verdict.told_apart(), verdict.below_do_nothing(), verdict.expectation()];
     for note in notes.into_iter().flatten() {
@@ -79,7 +109,7 @@ fn write_tier(
     text: &mut String,
     tier: Option<VerdictTier>,
     rows: &[&VerdictRow],
-    title: usize,
+    layout: RowLayout,
 ) -> std::fmt::Result {
     let is_lead = tier == Some(VerdictTier::Lead);
     let most = if is_lead { rows.len() } else { MAX_OTHERS };
@@ -92,7 +122,7 @@ fn write_tier(
             (0, None) => "NO TIER".to_owned(),
             _ => String::new(),
         };
-        write_row(text, &name, row, title)?;
+        write_row(text, &name, row, layout)?;
     }
     match rows.len() - shown.len() {
         0 => Ok(()),
@@ -105,20 +135,25 @@ fn write_tier(
     }
 }
 
-fn write_row(text: &mut String, name: &str, row: &VerdictRow, title: usize) -> std::fmt::Result {
+fn write_row(
+    text: &mut String,
+    name: &str,
+    row: &VerdictRow,
+    RowLayout { title, is_narrow }: RowLayout,
+) -> std::fmt::Result {
     let id = display::line(&row.move_id);
     // The sign of a cut comes on top.
     let shown = display::cut(&row.title, title - 1);
     let pad = " ".repeat(title.saturating_sub(shown.chars().count()));
+    write!(text, "{BOLD}{name:<9}{BOLD:#} {id:<4} {shown}{pad} {:>10}", row.score)?;
+    if is_narrow {
+        return writeln!(text);
+    }
     let interval = row.interval.map_or_else(String::new, |(low, high)| {
         format!("{low:>3} {} {high:<3}", bar(low, row.score, high))
     });
     let top3 = row.top3_percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent} %"));
-    writeln!(
-        text,
-        "{BOLD}{name:<9}{BOLD:#} {id:<4} {shown}{pad} {:>10}   {interval:<13} {top3:>5} {:>7}",
-        row.score, row.debates
-    )
+    writeln!(text, "   {interval:<13} {top3:>5} {:>7}", row.debates)
 }
 
 /// The interval as a line with a dot at the score: `──●──`.

@@ -130,9 +130,12 @@ impl OpenDraftStore {
 
     /// The current user as a reviewer. `by` is only a label; policies match the user id.
     pub(crate) fn person(&self, by: Option<&str>) -> Result<DraftCaller, CliError> {
-        let label = user_input::user_name(&self.loaded, by, "reviews")?;
-        let account = PrincipalAccount::User(rustix::process::getuid().as_raw());
-        Ok(caller(Principal::human(label).with_account(account)))
+        Ok(human(user_input::user_name(&self.loaded, by, "reviews")?))
+    }
+
+    /// The current user as a reader. Reading records no name, so none is required.
+    pub(crate) fn reader(&self) -> DraftCaller {
+        human(self.user())
     }
 }
 
@@ -146,6 +149,11 @@ pub(crate) fn warn_about_policy(store: &DraftStore) {
     if notes.iter().any(is_request) {
         terminal::note("hint: run `moothall policy trust` to review and accept it\n");
     }
+}
+
+fn human(label: String) -> DraftCaller {
+    let account = PrincipalAccount::User(rustix::process::getuid().as_raw());
+    caller(Principal::human(label).with_account(account))
 }
 
 fn caller(principal: Principal) -> DraftCaller {

@@ -44,11 +44,11 @@ pub(crate) fn run(
     let InterruptibleResult::Done(tested) = block_on(Box::pin(tested))? else {
         return Err(CliError::new(CliExit::Cancelled, "back-test cancelled").into());
     };
-    let BackTest { companies, total, mut failures } = tested?;
+    let BackTest { companies, total, failures } = tested?;
     let Some(report) = total.report() else {
         let none = CliError::failed("no forecast has an outcome")
             .with_hint("choose an earlier day: the next annual report must be filed after it");
-        return Err(failures.pop().map_or(none, |(_, failure)| failure).into());
+        return Err(failures.into_iter().next().map_or(none, |(_, failure)| failure).into());
     };
     terminal::print(&match args.json {
         true => {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use moothall_core::benchmark::{BenchmarkReport, JudgeFigures, JudgeMeasurement};
+use moothall_core::verdict::MIN_MOVES;
 
 use crate::terminal::{BOLD, DIM};
 
@@ -15,24 +16,28 @@ pub(crate) fn text(report: &BenchmarkReport, measured: &JudgeMeasurement) -> Str
     let companies = report.companies;
     let set = format!("{} ({:.12})", measured.set, measured.set_sha256);
     let what = if companies == 1 { "company" } else { "companies" };
-    line("Benchmark", format!("{set}, {companies} {what} with 15 moves each"));
-    line(
-        "Order",
-        format!(
-            "tau {:.2} · best move in the lead {} of {companies} · {:.1} moves lead, exactly the best one in {}",
-            report.tau, report.best_in_lead, report.lead_size, report.lead_is_best
-        ),
-    );
-    line("Intervals", format!("hold the true value in {}", percent(report.coverage)));
-    let bins = report.chances.iter().filter(|bin| bin.entries > 0);
-    let bins: Vec<String> = bins
-        .map(|bin| format!("{:.2}→{:.2} ({})", bin.stated, bin.came_true, bin.entries))
-        .collect();
-    line("Chances", format!("stated→true (count): {}", bins.join("  ")));
-    line(
-        "",
-        format!("Brier {:.3}, base rate alone {:.3}", report.brier, report.brier_of_base_rate),
-    );
+    line("Benchmark", format!("{set}, {companies} {what} with {} moves each", report.moves));
+    if let Some(coverage) = report.coverage {
+        line(
+            "Order",
+            format!(
+                "tau {:.2} · best move in the lead {} of {companies} · {:.1} moves lead, exactly the best one in {}",
+                report.tau, report.best_in_lead, report.lead_size, report.lead_is_best
+            ),
+        );
+        line("Intervals", format!("hold the true value in {}", percent(coverage)));
+    } else {
+        line("Order", format!("tau {:.2}", report.tau));
+        line("Intervals", format!("none: a verdict needs at least {MIN_MOVES} moves"));
+    }
+    if let Some((brier, base_rate)) = report.brier.zip(report.brier_of_base_rate) {
+        let bins = report.chances.iter().filter(|bin| bin.entries > 0);
+        let bins: Vec<String> = bins
+            .map(|bin| format!("{:.2}→{:.2} ({})", bin.stated, bin.came_true, bin.entries))
+            .collect();
+        line("Chances", format!("stated→true (count): {}", bins.join("  ")));
+        line("", format!("Brier {brier:.3}, base rate alone {base_rate:.3}"));
+    }
     let controls = &report.controls;
     line(
         "Controls",
@@ -45,7 +50,8 @@ pub(crate) fn text(report: &BenchmarkReport, measured: &JudgeMeasurement) -> Str
         "Repeats",
         format!("a second debate reverses {} of the pairs", optional(report.flips, percent)),
     );
-    line("Length", format!("{:+.1} points for each 100 words", report.verbosity));
+    let length = slope(report.verbosity, |points| format!("{points:+.1}"));
+    line("Length", format!("{length} points for each 100 words"));
     let found = &report.components;
     let points = |variance: f64| format!("{:.1} points", variance.sqrt());
     let units = |value: f64| format!("{value:.2}");
@@ -81,13 +87,13 @@ pub(crate) fn text(report: &BenchmarkReport, measured: &JudgeMeasurement) -> Str
 
 fn judge_line(judge: &JudgeFigures) -> String {
     format!(
-        "{:<34} {:>5.2} {:>11} {:>10} {:>10.1} {:>+10.1} {:>6} {:>6}\n",
+        "{:<34} {:>5.2} {:>11} {:>10} {:>10} {:>10} {:>6} {:>6}\n",
         judge.model,
         judge.tau,
         format!("{}/{}", judge.cards.0, judge.cards.1),
         format!("{}/{}", judge.controls.0, judge.controls.1),
-        judge.points_per_unit,
-        judge.verbosity,
+        slope(judge.points_per_unit, |points| format!("{points:.1}")),
+        slope(judge.verbosity, |points| format!("{points:+.1}")),
         optional(judge.self_preference, |value| format!("{value:+.2}")),
         optional(judge.flips, percent),
     )
@@ -99,6 +105,11 @@ fn percent(share: f64) -> String {
 
 fn thousandths(value: u32) -> f64 {
     f64::from(value) / 1_000.0
+}
+
+/// The slope of a line through too few moves is not a number.
+fn slope(value: f64, show: impl Fn(f64) -> String) -> String {
+    optional(value.is_finite().then_some(value), show)
 }
 
 fn optional(value: Option<f64>, show: impl Fn(f64) -> String) -> String {

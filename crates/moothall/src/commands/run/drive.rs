@@ -47,8 +47,9 @@ pub(crate) async fn drive(
     view: &SharedView,
 ) -> anyhow::Result<DriveResult> {
     let store = &local.store;
+    let received = lock_view(view).received();
     let RunParts { mut workflow, driver } =
-        prepared.parts(store, run_id, ledger, DemoDelay::NONE).await?;
+        prepared.parts(store, run_id, ledger, DemoDelay::NONE, received).await?;
     let (event_view, run, spec) = (Arc::clone(view), run_id.clone(), prepared.spec().clone());
     let driver = driver.on_event(move |stored| {
         log(stored, &spec);

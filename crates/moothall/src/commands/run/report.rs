@@ -2,6 +2,7 @@
 
 use moothall_core::model::ModelName;
 use moothall_core::sandbox::SandboxFailureKind;
+use moothall_core::text::sanitize_line;
 use moothall_core::{
     Conclusion, EffectResult, FindingSeverity, Outcome, RunEventBody, RunFinding, RunVerdict,
 };
@@ -109,28 +110,13 @@ impl ProgramReport<'_> {
         }
         for finding in outcome.findings.iter().filter(|one| one.severity >= FindingSeverity::Warn) {
             terminal::note(&format!("{YELLOW}{}{YELLOW:#}\n", display::finding(finding)));
-            for line in self.comparison(finding) {
-                terminal::note(&format!("    {}\n", display::line(&line)));
+            for line in comparison(finding, self.stdout().unwrap_or_default()) {
+                // Keeps the spaces that align both lines.
+                terminal::note(&format!("    {}\n", sanitize_line(&line)));
             }
         }
         self.note_files();
         Ok(())
-    }
-
-    /// What a contract expected and what the program printed. The message of the finding does not
-    /// contain the expected output, because models see it.
-    fn comparison(&self, finding: &RunFinding) -> Vec<String> {
-        let rule = finding.rule.to_string();
-        if !rule.starts_with("contract.") {
-            return Vec::new();
-        }
-        let mut lines = finding.evidence.clone();
-        if rule == "contract.pattern" {
-            let printed = self.stdout().unwrap_or_default().trim_end();
-            let last = printed.lines().next_back().unwrap_or("(nothing)");
-            lines.push(format!("got:      {}", display::cut(last, MAX_SHOWN_CHARS)));
-        }
-        lines
     }
 
     fn note_files(&self) {
@@ -192,3 +178,22 @@ impl ProgramReport<'_> {
         CliError::failed("the run failed")
     }
 }
+
+/// What a contract expected and what the program printed. The message of the finding does not
+/// contain the expected output, because models see it.
+fn comparison(finding: &RunFinding, stdout: &str) -> Vec<String> {
+    let rule = finding.rule.to_string();
+    if !rule.starts_with("contract.") {
+        return Vec::new();
+    }
+    let mut lines = finding.evidence.clone();
+    if rule == "contract.pattern" {
+        let last = stdout.trim_end().lines().next_back().unwrap_or("(nothing)");
+        lines.push(format!("got:      {}", display::cut(last, MAX_SHOWN_CHARS)));
+    }
+    lines
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

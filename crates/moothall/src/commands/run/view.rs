@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use moothall_core::model::ModelName;
-use moothall_core::{RunEventBody, RunId};
+use moothall_core::{PauseReason, RunEventBody, RunId};
 use moothall_engine::sequenced;
 use moothall_store::StoredEvent;
 
 use crate::display;
+use crate::process_resources;
+use crate::received_text::ReceivedText;
 use crate::terminal::{self, BOLD, DIM};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +29,19 @@ pub(crate) struct RunProgressView {
     live: bool,
     model: String,
     waiting: Option<(String, Instant)>,
+    received: ReceivedText,
 }
 
 impl RunProgressView {
     pub(crate) fn new(audience: RunOutputMode, model: &ModelName) -> Self {
         let live = audience == RunOutputMode::Person && terminal::stderr_is_terminal();
-        Self { audience, live, model: model.to_string(), waiting: None }
+        let received = ReceivedText::default();
+        Self { audience, live, model: model.to_string(), waiting: None, received }
+    }
+
+    /// Where to count the text of answers; `None` if nothing shows it.
+    pub(crate) fn received(&self) -> Option<ReceivedText> {
+        self.live.then(|| self.received.clone())
     }
 
     pub(crate) fn event(&mut self, run_id: &RunId, stored: &StoredEvent) {
@@ -44,6 +53,8 @@ impl RunProgressView {
                     let _ = terminal::print_or_closed(&(line + "\n"));
                 }
             }
+            // The command ends with a line about it.
+            RunOutputMode::Person if is_asked_pause(&stored.event.body) => self.clear(),
             RunOutputMode::Person => {
                 self.clear();
                 let line = display::event(stored);
@@ -79,9 +90,15 @@ impl RunProgressView {
     /// Redraws the elapsed waiting time.
     pub(crate) fn tick(&mut self) {
         if let (true, Some((what, since))) = (self.live, &self.waiting) {
-            let seconds = since.elapsed().as_secs();
+            let status = process_resources::connections().status();
+            let mut parts = vec![format!("… {what}")];
+            parts.extend(self.received.label_with_prompt());
+            parts.push(format!("{} s", since.elapsed().as_secs()));
+            parts.extend(display::queued(status.queued));
+            parts.extend(status.outage.as_ref().map(display::outage));
+            let line = display::cut(&parts.join(", "), terminal::size().0.saturating_sub(1));
             terminal::clear_line();
-            terminal::note(&format!("{DIM}… {what}, {seconds} s{DIM:#}"));
+            terminal::note(&format!("{DIM}{line}{DIM:#}"));
         }
     }
 
@@ -98,6 +115,12 @@ impl RunProgressView {
             RunEventBody::AttemptStarted { .. } | RunEventBody::OutputRejected { .. } => {
                 return Some(format!("waiting for {}", self.model));
             }
+            // The files of an edit are chosen; a call for the change follows.
+            RunEventBody::ModelReplied { effect_id, .. }
+                if effect_id.as_str().ends_with("/choose") =>
+            {
+                return Some(format!("waiting for {}", self.model));
+            }
             RunEventBody::CodeGenerated { .. } => "running the program",
             RunEventBody::Executed { .. } => "judging",
             RunEventBody::Judged { .. } => {
@@ -107,4 +130,8 @@ impl RunProgressView {
         };
         Some(what.to_owned())
     }
+}
+
+fn is_asked_pause(body: &RunEventBody) -> bool {
+    matches!(body, RunEventBody::RunPaused { reason: PauseReason::Person, .. })
 }

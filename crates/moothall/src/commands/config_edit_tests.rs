@@ -16,8 +16,8 @@ fn answers() -> InitAnswers {
 fn check(before: &str, answers: &InitAnswers, after: &str, lines: &[&str]) {
     let written = with(before, answers).unwrap();
     assert_eq!(written, after);
-    assert_eq!(crate::files::line_difference(before, &written), lines);
-    toml::from_str::<crate::config::Config>(&written).unwrap();
+    assert_eq!(files::line_difference(before, &written), lines);
+    toml::from_str::<Config>(&written).unwrap();
 }
 
 #[test]
@@ -61,4 +61,19 @@ fn existing_settings_and_comments_are_kept() {
 fn repeating_the_same_answers_changes_nothing() {
     let once = with("", &answers()).unwrap();
     check(&once, &answers(), &once, &[]);
+}
+
+#[test]
+fn a_context_window_is_added_to_the_section_of_its_provider() {
+    let changed = |before| with_window(before, "lab", "http://127.0.0.1:1/v1", 4096);
+    assert_eq!(
+        changed("model = \"demo\" # for now\n").unwrap(),
+        "model = \"demo\" # for now\n\n[provider.lab]\n\
+         base_url = \"http://127.0.0.1:1/v1\"\ncontext = 4096\n"
+    );
+    let other = "[provider.lab]\nbase_url = \"http://10.0.0.1/v1\"\ncontext = 2048 # old\n";
+    assert_eq!(
+        changed(other).unwrap(),
+        "[provider.lab]\nbase_url = \"http://10.0.0.1/v1\"\ncontext = 4096\n"
+    );
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use moothall_core::budget::{Budget, ReserveRequest, Room, Settlement};
+use moothall_core::budget::{Budget, ReserveDecision, ReserveRequest, Settlement};
 use moothall_core::{MicroUsd, RunId};
 use moothall_store::{BatchAdmission, BatchStart, ControlRequest, RunCommit, StoreError};
 
@@ -61,14 +61,17 @@ async fn calls_begin_with_their_events_and_their_room(place: &dyn Place) {
         let admission = store.begin(&id, batch_start("m1", "a", 60)).await.unwrap();
         assert_eq!(
             admission,
-            BatchAdmission { reservation: Some(Room::Granted), ..BatchAdmission::default() }
+            BatchAdmission {
+                reservation: Some(ReserveDecision::Granted),
+                ..BatchAdmission::default()
+            }
         );
     }
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1]);
     let admission = store.begin(&id, batch_start("m2", "b", 60)).await.unwrap();
     assert_eq!(
         admission,
-        BatchAdmission { reservation: Some(Room::Wait), ..BatchAdmission::default() }
+        BatchAdmission { reservation: Some(ReserveDecision::Wait), ..BatchAdmission::default() }
     );
     assert_eq!(numbers(&store.events(&id, 0, 9).await.unwrap()), [1, 2]);
 }
@@ -93,7 +96,7 @@ async fn nothing_is_reserved_for_what_is_answered_or_where_somebody_has_a_wish(p
     store.clear_control(&id, ControlRequest::Pause).await.unwrap();
     // Nothing is reserved any more.
     let admission = store.begin(&id, batch_start("m3", "c", CAP)).await.unwrap();
-    assert_eq!(admission.reservation, Some(Room::Granted));
+    assert_eq!(admission.reservation, Some(ReserveDecision::Granted));
 }
 
 async fn workers_that_begin_at_once_never_have_more_than_the_budget(place: &dyn Place) {
@@ -102,7 +105,7 @@ async fn workers_that_begin_at_once_never_have_more_than_the_budget(place: &dyn 
         let store = place.open().await;
         let admission =
             store.begin(&id, batch_start(&format!("m{number}"), "a", 15)).await.unwrap();
-        admission.reservation == Some(Room::Granted)
+        admission.reservation == Some(ReserveDecision::Granted)
     };
     let (a, b, c, d) =
         tokio::join!(all(0..4, &begin), all(4..8, &begin), all(8..12, &begin), all(12..16, &begin));
@@ -129,7 +132,7 @@ async fn bill_is_written_with_its_answers_and_counts_once(place: &dyn Place) {
     assert_eq!(store.journal(&id).await.unwrap().len(), 1);
     // Reserved but unused budget is available to others.
     let admission = store.begin(&id, batch_start("m2", "b", 70)).await.unwrap();
-    assert_eq!(admission.reservation, Some(Room::Granted));
+    assert_eq!(admission.reservation, Some(ReserveDecision::Granted));
 }
 
 async fn what_a_dead_worker_had_reserved_counts_as_spent(place: &dyn Place) {
@@ -137,9 +140,9 @@ async fn what_a_dead_worker_had_reserved_counts_as_spent(place: &dyn Place) {
     store.begin(&id, batch_start("m1", "dead", 60)).await.unwrap();
     let BatchAdmission { reservation, .. } =
         store.begin(&id, batch_start("m1", "alive", 60)).await.unwrap();
-    assert!(matches!(reservation, Some(Room::Refused(_))), "{reservation:?}");
+    assert!(matches!(reservation, Some(ReserveDecision::Refused(_))), "{reservation:?}");
     let admission = store.begin(&id, batch_start("m1", "alive", 40)).await.unwrap();
-    assert_eq!(admission.reservation, Some(Room::Granted));
+    assert_eq!(admission.reservation, Some(ReserveDecision::Granted));
     store.commit(&id, bill("m1", "alive", 5)).await.unwrap();
     let spent = store.run(&id).await.unwrap().unwrap().spent.unwrap();
     assert_eq!((spent.usd, spent.uncertain_usd), (MicroUsd::new(65), MicroUsd::new(60)));
