@@ -29,7 +29,8 @@ export default defineConfig({
     reducedMotion: "reduce",
     launchOptions: { executablePath: chromium, args },
     screenshot: "only-on-failure",
-    trace: "retain-on-failure",
+    // Actions and requests only: pictures and copies of the page cost every test time, and are dropped if it passes.
+    trace: { mode: "retain-on-failure", screenshots: false, snapshots: false, sources: false },
   },
   projects: [
     { name: "desktop", use: { viewport: { width: 1440, height: 900 } } },

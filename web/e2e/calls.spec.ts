@@ -1,6 +1,8 @@
 // The call log: filters in the address, sums that equal the bill, prompts and answers, live runs, and speed.
 import type { Page } from "@playwright/test";
+import { exactUsd, short } from "../src/calls/call-format";
 import type { CallPage } from "../src/gen/api";
+import { usd } from "../src/model/format";
 import { expect, Provider, Server, startRun, test, untilOver, viewOf, visit, watch } from "./server";
 
 const rows = (page: Page) => page.locator(".callrows .callrow");
@@ -20,6 +22,7 @@ test("numbers of a run open its calls, which are filtered by the address", async
   const { all } = await logOf(page, server, finished);
   const view = await viewOf(page, server, finished);
   expect(all.total.calls).toBe(view.usage.calls + view.usage.extra_calls);
+  const calls = view.usage.calls.toLocaleString("en");
   await page.goto(`/runs/${finished}`);
   // On a phone the numbers are folded.
   const box = page.locator("details.meterbox");
@@ -28,7 +31,7 @@ test("numbers of a run open its calls, which are filtered by the address", async
   await page.locator(".meter a.v").nth(1).click();
   await expect(page).toHaveURL(`/runs/${finished}/calls`);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Model calls");
-  await expect(page.locator(".calltotal")).toContainText(`${all.total.calls.toLocaleString("en")} calls`);
+  await expect(page.locator(".calltotal")).toContainText(`${calls} calls`);
   await expect(rows(page).first()).toBeVisible();
 
   const filters = page.locator(".callfilterbox summary");
@@ -37,7 +40,9 @@ test("numbers of a run open its calls, which are filtered by the address", async
   await expect(page).toHaveURL(/move=m7/);
   await page.getByLabel("Role", { exact: true }).selectOption("critic");
   const some = await logOf(page, server, finished, "role=critic&move=m7");
-  await expect(page.locator(".calltotal")).toContainText(`${some.matching.total.calls} of ${all.total.calls}`);
+  await expect(page.locator(".calltotal")).toContainText(
+    `${some.matching.total.calls} of ${all.total.calls.toLocaleString("en")} calls`,
+  );
   await expect(rows(page)).toHaveCount(some.calls.length);
   await expect(rows(page).first().locator(".callname")).toHaveText("m7/round-1/critic");
   await page.reload();
@@ -47,9 +52,74 @@ test("numbers of a run open its calls, which are filtered by the address", async
   await page.getByLabel("Text in name, reason or answer").fill("no answer says this");
   await expect(page.getByText("No call matches the filters")).toBeVisible();
   await page.getByRole("button", { name: "Clear filters" }).first().click();
-  await expect(page.locator(".calltotal")).toContainText(`${all.total.calls.toLocaleString("en")} calls`);
+  await expect(page.locator(".calltotal")).toContainText(`${calls} calls`);
   await expect(page).toHaveURL(`/runs/${finished}/calls`);
   expect(trouble).toEqual([]);
+});
+
+/** Clicks a number of the meter; gives back what it says. */
+async function openNumber(page: Page, server: Server, run: string, label: RegExp): Promise<string> {
+  await page.goto(`${server.url}/runs/${run}`);
+  const box = page.locator("details.meterbox");
+  await expect(box).toBeVisible();
+  if (!(await box.evaluate((details) => (details as HTMLDetailsElement).open))) await box.locator("summary").click();
+  const link = box.locator(".lab", { hasText: label }).locator("xpath=following-sibling::a");
+  // The small print beside the number is not a part of it.
+  const number = await link.evaluate((one) => one.firstChild?.textContent ?? "");
+  await link.click();
+  await expect(page).toHaveURL(/\/calls/);
+  return number;
+}
+
+test("the costs of the results open their calls", async ({ page, finished }) => {
+  for (const title of ["By role", "By stage"]) {
+    await page.goto(`/runs/${finished}/results`);
+    const row = page.getByRole("table", { name: title }).getByRole("row").first();
+    const calls = (await row.locator("td").first().textContent())?.replace(" calls", "");
+    await row.getByRole("link").click();
+    await expect(page).toHaveURL(/\/calls\?/);
+    await expect(page.locator(".calltotal")).toHaveText(new RegExp(`^${calls} of `));
+  }
+});
+
+test("the numbers of a run equal the sums of the calls that they open", async ({ page, server, finished }) => {
+  test.setTimeout(120_000);
+  const total = page.locator(".calltotal");
+  const check = async (own: Server, run: string, hasTokens: boolean) => {
+    const { usage } = await viewOf(page, own, run);
+    expect(await openNumber(page, own, run, /^Spent/)).toBe(usd(usage.cost_micro_usd));
+    await expect(total).toContainText(`· ${exactUsd(usage.cost_micro_usd)}`);
+    if (hasTokens) {
+      const tokens = usage.prompt_tokens + usage.output_tokens;
+      const rounded = tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)} M` : `${Math.round(tokens / 1e3)} k`;
+      expect(await openNumber(page, own, run, /^Tokens$/)).toBe(rounded);
+      await expect(total).toContainText(`· ${short(usage.prompt_tokens)} tokens in`);
+      await expect(total).toContainText(`· ${short(usage.output_tokens)} out`);
+    }
+    const retries = Number(await openNumber(page, own, run, /^Retries$/));
+    await expect(page).toHaveURL(/retries=true/);
+    const { matching } = await logOf(page, own, run, "retries=true");
+    expect(retries).toBe(matching.total.calls);
+    await expect(total).toContainText(`${retries} of ${(usage.calls + usage.extra_calls).toLocaleString("en")} calls`);
+    expect(await openNumber(page, own, run, /^Model calls$/)).toBe(usage.calls.toLocaleString("en"));
+    const words = { 0: "", 1: " and 1 retry" }[usage.extra_calls] ?? ` and ${usage.extra_calls} retries`;
+    await expect(total).toHaveText(new RegExp(`^${usage.calls.toLocaleString("en")} calls${words} ·`));
+    return retries;
+  };
+  await check(server, finished, true);
+  // Calls that cost something, with answers that match no schema and are asked for again.
+  const provider = await Provider.make();
+  provider.text = "The company makes instruments.";
+  const own = await Server.make("0", "without images", "none", provider.model);
+  try {
+    await visit(page, own);
+    const run = await startRun(page, own, { moves: 2, rounds: 1, budget_usd: "5.00" });
+    await expect.poll(async () => (await viewOf(page, own, run)).status.state, { timeout: 45_000 }).not.toBe("running");
+    expect(await check(own, run, false)).toBeGreaterThan(0);
+  } finally {
+    await own.remove();
+    provider.stop();
+  }
 });
 
 test("a call opens with its prompt and answer, by mouse and by keyboard", async ({ page, trouble, finished }) => {
@@ -77,6 +147,40 @@ test("a call opens with its prompt and answer, by mouse and by keyboard", async 
   }
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   expect(wide).toBeLessThanOrEqual(0);
+  expect(trouble).toEqual([]);
+});
+
+test("the bar of a call starts and ends at its times, which are also text", async ({ page, trouble, finished }) => {
+  const times = [
+    { start: 0, length_ms: 1000, queued_ms: 0 },
+    { start: 1000, length_ms: 3000, queued_ms: 500 },
+    { start: 2000, length_ms: 2000, queued_ms: 0 },
+  ];
+  await page.route(/\/calls\?/, async (route) => {
+    const response = await route.fetch();
+    const log = (await response.json()) as CallPage;
+    const calls = times.map(({ start, ...rest }, i) => ({
+      ...log.calls[i],
+      ...rest,
+      started_at_ms: log.first_start_ms + start,
+    }));
+    await route.fulfill({ response, json: { ...log, calls, next: undefined } });
+  });
+  await page.goto(`/runs/${finished}/calls`);
+  await expect(rows(page).locator(".c-bar")).toHaveText(["0 ms to 1.0 s", "1.0 s to 4.0 s", "2.0 s to 4.0 s"]);
+  const percent = await rows(page).evaluateAll((all) =>
+    all.map((row) => {
+      const cell = row.querySelector(".c-bar")?.getBoundingClientRect() ?? new DOMRect();
+      const bar = row.querySelector(".bar")?.getBoundingClientRect() ?? new DOMRect();
+      return [(bar.left - cell.left) / cell.width, bar.width / cell.width].map((part) => Math.round(part * 100));
+    }),
+  );
+  expect(percent).toEqual([
+    [0, 25],
+    [25, 75],
+    [50, 50],
+  ]);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
   expect(trouble).toEqual([]);
 });
 
@@ -132,8 +236,7 @@ test("calls of a run in progress appear as they finish", async ({ page }) => {
     const before = await shown();
     await expect.poll(shown).toBeGreaterThan(before);
     await untilOver(page, server, run);
-    const { all } = await logOf(page, server, run);
-    await expect.poll(shown).toBe(all.total.calls);
+    await expect.poll(shown).toBe((await viewOf(page, server, run)).usage.calls);
     await expect(page.getByText("Live")).toBeHidden();
     expect(trouble).toEqual([]);
   } finally {
@@ -157,8 +260,7 @@ test("a run without calls says so", async ({ page, trouble, server }) => {
   expect(trouble.filter((one) => !/status of 404/.test(one))).toEqual([]);
 });
 
-// The goal is 300 ms with a release build on an idle machine; these tests run two at a time with a debug build.
-test("a run of 925 calls opens within a second", async ({ page, server }, info) => {
+test("a run of 925 calls opens within 300 ms", async ({ page, server }, info) => {
   test.skip(info.project.name !== "desktop", "the speed does not depend on the viewport");
   test.setTimeout(240_000);
   const run = await startRun(page, server, { moves: 15, rounds: 10 });
@@ -180,9 +282,9 @@ test("a run of 925 calls opens within a second", async ({ page, server }, info) 
   };
   // The best of several: other work on the machine makes a measurement slower, never faster.
   let took = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 5 && took > 300; i++) took = Math.min(took, await open());
+  for (let i = 0; i < 10 && took > 300; i++) took = Math.min(took, await open());
   process.stdout.write(`${all.total.calls} calls open in ${Math.round(took)} ms\n`);
-  expect(took).toBeLessThanOrEqual(1000);
+  expect(took).toBeLessThanOrEqual(300);
 });
 
 interface TraceEvent {

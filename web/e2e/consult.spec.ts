@@ -19,10 +19,10 @@ test("a whole consultation, from the ticker to the exported memo", async ({ page
   await expect(page.locator("[data-move]")).toHaveCount(15);
 
   await page.getByRole("link", { name: "Results", exact: true }).click();
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Three moves for Helix Instruments, Inc.");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Recommended moves for Helix Instruments, Inc.");
   // The panel that every run has unless it is turned off.
   const panel = page.getByRole("region", { name: "Verdict of the panel" });
-  await expect(panel.getByRole("heading")).toContainText(/lead/);
+  await expect(panel.getByRole("heading", { level: 2 })).toContainText(/lead/);
   await expect(panel).toContainText("5 of 5 controls caught");
   const cards = page.locator(".card");
   await expect(cards).toHaveCount(3);
@@ -56,6 +56,8 @@ test("evidence of a debate opens as the fact with its filing", async ({ page, tr
   // On a phone the debate is a dialog itself.
   const sheet = page.getByRole("dialog").filter({ hasText: "Cited as" });
   await expect(sheet.last()).toBeVisible();
+  // The measure has a name, such as "Operating cash flow FY2025".
+  await expect(sheet.last().getByRole("heading").first()).toHaveText(/^[A-Z][a-z ]+ (FY|Q)\d/);
   await expect(page).toHaveURL(/fact=F0/);
   await page.keyboard.press("Escape");
   await expect(page).not.toHaveURL(/fact=/);
@@ -65,9 +67,10 @@ test("evidence of a debate opens as the fact with its filing", async ({ page, tr
 test("every layer can be looked into", async ({ page, trouble, finished }) => {
   await page.goto(`/runs/${finished}?layer=0`);
   await expect(page.getByRole("row", { name: /^Revenue [^g]/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /^Operating cash flow / })).toBeVisible();
   await page.getByRole("button", { name: /^Infer/ }).click();
   await expect(page.getByRole("heading", { name: /F1 Financial inference/ })).toBeVisible();
-  await page.getByRole("button", { name: /^Analyse/ }).click();
+  await page.getByRole("button", { name: /^Analyze/ }).click();
   await expect(page.getByRole("region", { name: "Risk Officer" }).getByRole("listitem")).toHaveCount(3);
   await page.getByRole("button", { name: /^Rank/ }).click();
   await expect(page.locator(".rline")).toHaveCount(15);
@@ -104,6 +107,16 @@ test("two runs are compared move by move, and the address shows the same to some
   await expect(changes.locator("tbody tr")).toHaveCount(15);
   await expect(changes.locator("[data-match=both]").first()).toHaveText(/(same|[↑↓] \d+)/);
   await expect(page.locator(".verdictline")).toHaveText(/first/);
+  // The chart has the same changes as the table. A phone shows the table only.
+  const chart = page.getByRole("img", { name: "Ranks of 15 moves in both runs" });
+  if ((page.viewportSize()?.width ?? 0) > 700) {
+    await expect(chart).toBeVisible();
+    const unranked = page.getByRole("cell", { name: "–", exact: true });
+    const both = changes.locator("[data-match=both]").filter({ hasNot: unranked });
+    await expect(chart.locator(".slopeline path")).toHaveCount(await both.count());
+    await expect(chart.locator(".slopeline.up")).toHaveCount(await changes.getByRole("cell", { name: "↑" }).count());
+    await expect(chart.locator(".slopeline.down")).toHaveCount(await changes.getByRole("cell", { name: "↓" }).count());
+  } else await expect(chart).toBeHidden();
   // The other way round, by the fields; the address follows.
   await page.getByLabel("Before").selectOption({ index: 0 });
   await expect(page).toHaveURL(/\/compare\?a=[0-9a-f-]{36}&b=/);

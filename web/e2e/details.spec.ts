@@ -1,81 +1,87 @@
 // Small things that a first user stumbles over.
 import type { Page } from "@playwright/test";
+import { isLoaded, prepareRoutes } from "./routes";
 import { expect, Server, startRun, test, untilOver, viewOf, visit } from "./server";
 
-const routes = (run: string, waiting: string) => [
-  "/",
-  "/runs",
-  "/tasks",
-  "/drafts",
-  "/audit",
-  "/settings",
-  `/compare?a=${run}&b=${run}`,
-  ...[0, 1, 2, 3, 4].map((layer) => `/runs/${run}?layer=${layer}`),
-  `/runs/${run}/results`,
-  `/runs/${run}/memo`,
-  `/runs/${waiting}`,
-];
-
-async function isLoaded(page: Page): Promise<void> {
-  await expect(page.locator("h1")).toBeVisible();
-  await expect(page.locator(".loading, .sk")).toHaveCount(0);
+/** What on the open page is too small for a finger. Citations are within text and may be smaller. */
+function tooSmall(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const targets =
+      ".btn, .seg button, select, summary, .nav a, .find, .stg, .lane, .zoombar nav button, .filter, input, textarea, " +
+      "body > main button, [role=tab], [role=option], .callsums button, .cite:is(a, button)";
+    return [...document.querySelectorAll<HTMLElement>(targets)].flatMap((one) => {
+      // A field with a frame is pressed anywhere in it, and a checkbox on its label.
+      const frame = one.closest(one.matches("[type=checkbox]") ? "label" : ".money, .companyfield");
+      const { width, height } = (frame ?? one).getBoundingClientRect();
+      const isSmall = height > 0 && height < (one.matches(".cite") ? 24 : 40);
+      return isSmall && one.checkVisibility() ? [`${one.className} "${one.textContent}" ${width}x${height}`] : [];
+    });
+  });
 }
-
-async function waitingRun(page: Page, server: Server): Promise<string> {
-  const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
-  await expect.poll(async () => (await viewOf(page, server, run)).status.state).toBe("paused");
-  return run;
-}
-
-test("no page scrolls sideways, from 320 pixels up", async ({ page, server, finished }, info) => {
-  test.skip(info.project.name !== "desktop", "sets the widths itself");
-  test.setTimeout(240_000);
-  const waiting = await waitingRun(page, server);
-  const found: string[] = [];
-  for (const route of routes(finished, waiting)) {
-    await page.setViewportSize({ width: 1440, height: 900 });
-    await page.goto(route);
-    await isLoaded(page);
-    // 720 wide is also a window of 1440 at 200 % zoom.
-    for (const width of [1280, 1024, 800, 760, 720, 600, 390, 360, 320]) {
-      await page.setViewportSize({ width, height: 900 });
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (wide > 0) found.push(`${route} at ${width}: ${wide} px too wide`);
-    }
-  }
-  expect(found).toEqual([]);
-});
 
 test("everything that is pressed on a phone is large enough for a finger", async ({ page, server, finished }, info) => {
   test.skip(info.project.name !== "phone", "for fingers");
-  const waiting = await waitingRun(page, server);
+  test.setTimeout(120_000);
   const small: string[] = [];
-  for (const route of routes(finished, waiting)) {
+  const look = async (at: string) => small.push(...(await tooSmall(page)).map((target) => `${at}: ${target}`));
+  for (const route of await prepareRoutes(page, server, finished)) {
     await page.goto(route);
     await isLoaded(page);
-    small.push(
-      ...(await page.evaluate((at) => {
-        const targets = ".btn, .seg button, select, summary, .nav a, .find, .stg, .lane, .zoombar nav button, .filter";
-        return [...document.querySelectorAll<HTMLElement>(targets)].flatMap((one) => {
-          const { width, height } = one.getBoundingClientRect();
-          return height > 0 && height < 40 ? [`${at}: ${one.className} "${one.textContent}" ${width}x${height}`] : [];
-        });
-      }, route)),
-    );
+    await look(route);
+  }
+  const dialog = page.getByRole("dialog");
+  await page.goto(`/runs/${finished}`);
+  await isLoaded(page);
+  await page.getByRole("button", { name: "Fork", exact: true }).click();
+  await expect(dialog.getByRole("button", { name: "Start fork" })).toBeVisible();
+  await look("fork");
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await page.keyboard.press("Control+k");
+  await expect(dialog.getByRole("option").first()).toBeVisible();
+  await look("palette");
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+  await page.goto(`/runs/${finished}/calls`);
+  await isLoaded(page);
+  await page.locator("details.callfilterbox > summary").click();
+  await page.locator("details.callsumbox > summary").click();
+  await expect(page.getByLabel("Retries only")).toBeVisible();
+  await look("calls");
+
+  const own = await Server.make("0", "without images", "tokens");
+  try {
+    await page.goto(`${own.url}/login`);
+    await expect(page.getByLabel("Token")).toBeVisible();
+    await look("login");
+    await page.getByLabel("Token").fill(own.token("admin"));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await isLoaded(page);
+    own.write("Makefile", "all:\n\techo one\n");
+    await page.goto(`${own.url}/drafts/${own.draft("Makefile", "all: build\n\techo two\n")}`);
+    await page.getByRole("button", { name: /^Comment on/ }).click();
+    await expect(page.getByLabel("Comment for the agent")).toBeVisible();
+    await look("draft");
+  } finally {
+    await own.remove();
   }
   expect(small).toEqual([]);
 });
 
-test("backticks of messages are code on the page", async ({ page, server, finished }) => {
-  const waiting = await waitingRun(page, server);
-  for (const route of [...routes(finished, waiting), `/runs/${finished}`]) {
+test("backticks of messages are code on the page", async ({ page, server, finished }, info) => {
+  test.skip(info.project.name !== "desktop", "the same at both sizes");
+  test.setTimeout(120_000);
+  for (const route of [...(await prepareRoutes(page, server, finished)), "/review#none"]) {
     await page.goto(route);
     await isLoaded(page);
     const raw = await page.locator("main").evaluate((main) => {
       const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
       const texts: string[] = [];
-      while (walker.nextNode())
-        if (walker.currentNode.textContent?.includes("`")) texts.push(walker.currentNode.textContent);
+      while (walker.nextNode()) {
+        const { textContent, parentElement } = walker.currentNode;
+        // Prompts and answers are shown as they are.
+        if (textContent?.includes("`") && !parentElement?.closest("pre")) texts.push(textContent);
+      }
       return texts;
     });
     expect(raw, route).toEqual([]);
@@ -87,6 +93,9 @@ test("every page counts the same calls, and doing nothing is in every chart", as
   const calls = usage.calls.toLocaleString("en");
   await page.goto(`/runs/${finished}`);
   await expect(page.locator(".meterbox")).toContainText(calls);
+  await page.goto(`/runs/${finished}/calls`);
+  const retries = { 0: "", 1: " and 1 retry" }[usage.extra_calls] ?? ` and ${usage.extra_calls} retries`;
+  await expect(page.locator(".calltotal")).toHaveText(new RegExp(`^${calls} calls${retries} ·`));
   await page.goto(`/runs/${finished}/results`);
   await expect(page.locator(".facts")).toContainText(`${calls} calls`);
   await expect(page.locator(".facts")).toContainText(`doing nothing scores ${about.do_nothing?.score}`);
@@ -157,31 +166,56 @@ test("the state of a debate stays in its column", async ({ page }, info) => {
   }
 });
 
-test("the browser notifies when a run ends, after somebody asked for it", async ({ page, context }) => {
+/** Replaces the browser's notifications, and gives back what they say. */
+async function recordNotifications(page: Page): Promise<() => Promise<string[]>> {
+  await page.context().grantPermissions(["notifications"]);
+  await page.addInitScript(() => {
+    const told: string[] = [];
+    Object.assign(window, { told });
+    class Recorded {
+      static permission = "granted";
+      static requestPermission = async () => "granted";
+      constructor(title: string) {
+        told.push(title);
+      }
+    }
+    Object.assign(window, { Notification: Recorded });
+  });
+  return () => page.evaluate(() => (window as unknown as { told: string[] }).told);
+}
+
+async function notifyMe(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Notify me" }).click();
+  await expect(page.getByRole("button", { name: "Notifying" })).toHaveAttribute("aria-pressed", "true");
+}
+
+test("the browser notifies when a run ends, after somebody asked for it", async ({ page }) => {
   const server = await Server.make("0.6");
   try {
-    await context.grantPermissions(["notifications"]);
-    await page.addInitScript(() => {
-      const told: string[] = [];
-      Object.assign(window, { told });
-      class Recorded {
-        static permission = "granted";
-        static requestPermission = async () => "granted";
-        constructor(title: string) {
-          told.push(title);
-        }
-      }
-      Object.assign(window, { Notification: Recorded });
-    });
-    const told = () => page.evaluate(() => (window as unknown as { told: string[] }).told);
+    const told = await recordNotifications(page);
     await visit(page, server);
     const run = await startRun(page, server, { moves: 2, rounds: 2 });
     await page.goto(`${server.url}/runs/${run}`);
-    await page.getByRole("button", { name: "Notify me" }).click();
-    await expect(page.getByRole("button", { name: "Notifying" })).toHaveAttribute("aria-pressed", "true");
+    await notifyMe(page);
     await expect(page.locator("[data-link]")).toContainText("Finished", { timeout: 60_000 });
     await expect.poll(told).toEqual(["HLXI has finished"]);
     await expect(page).toHaveTitle("Finished: HLXI · Moothall");
+  } finally {
+    await server.remove();
+  }
+});
+
+test("the browser notifies when a run needs a review", async ({ page }) => {
+  const server = await Server.make("1");
+  try {
+    const told = await recordNotifications(page);
+    await visit(page, server);
+    const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
+    await page.goto(`${server.url}/runs/${run}`);
+    await notifyMe(page);
+    await expect(page.locator("[data-link]")).toContainText("Needs you", { timeout: 60_000 });
+    await expect.poll(told).toEqual(["HLXI needs you"]);
+    await expect(page).toHaveTitle("Needs you: HLXI · Moothall");
   } finally {
     await server.remove();
   }

@@ -1,4 +1,5 @@
 // Runs that do not end well: what a person sees, and what they can do about it.
+import { sidewaysWidths } from "./routes";
 import { expect, KEY, Provider, Server, startRun, test, viewOf, visit, watch } from "./server";
 
 test("a consultation that cannot go on says why, and can be started again", async ({ page }) => {
@@ -25,7 +26,8 @@ test("a consultation that cannot go on says why, and can be started again", asyn
 
 test("a key that is refused in the middle of a consultation is said so, and shown nowhere", async ({ page }) => {
   const provider = await Provider.make();
-  provider.text = "Revenue grows slowly and cash is plenty.";
+  // A reading without citations is asked for again.
+  provider.text = "Revenue grows slowly and cash is plenty [F0:Revenue:FY2025].";
   provider.credit = 2;
   const server = await Server.make("0", "without images", "none", provider.model);
   try {
@@ -37,7 +39,7 @@ test("a key that is refused in the middle of a consultation is said so, and show
     await expect(banner).toContainText("The provider rejected the API key or the account.");
     await expect(banner).toContainText("incorrect API key provided: Bearer ***");
     // What was answered before is there.
-    await expect(page.getByText("Revenue grows slowly and cash is plenty.").first()).toBeVisible();
+    await expect(page.getByText("Revenue grows slowly and cash is plenty").first()).toBeVisible();
     expect(await page.content()).not.toContain(KEY);
     await banner.getByRole("link", { name: "Settings" }).click();
     await expect(page.getByRole("region", { name: "Keys" })).toContainText("openai");
@@ -57,7 +59,7 @@ test("a key that is refused in the middle of a consultation is said so, and show
   }
 });
 
-test("a program that no model writes is a failed run with its reason, and is started again", async ({ page }) => {
+test("a program that no model writes is a failed run with its reason, and is started again", async ({ page }, info) => {
   const provider = await Provider.make();
   provider.status = 400;
   const server = await Server.make("0", "with images", "none", provider.model);
@@ -79,6 +81,7 @@ test("a program that no model writes is a failed run with its reason, and is sta
     await expect(page.locator("[data-link=ended]")).toContainText("Finished");
     await expect(page.getByRole("region", { name: "Attempt 1" })).toContainText("exit 0");
     expect(page.url()).not.toBe(failed);
+    if (info.project.name === "desktop") expect(await sidewaysWidths(page)).toEqual([]);
   } finally {
     await server.remove();
     provider.stop();

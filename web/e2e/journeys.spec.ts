@@ -1,5 +1,6 @@
 // Whole journeys, at both sizes: what a person sees and does from the first page to the last.
 import type { Locator, Page } from "@playwright/test";
+import type { RunView } from "../src/gen/run";
 import { expect, Server, startRun, test, untilOver, viewOf, visit, watch } from "./server";
 
 const chip = (page: Page) => page.locator("[data-link]");
@@ -49,8 +50,18 @@ test("sign in, start, review the moves, pause, resume, read the memo and follow 
     await expect(moves).toHaveCount(15);
     for (const what of ["Analyst", "Cost", "Horizon", "Numbers"])
       await expect(moves.first().getByText(what, { exact: true })).toBeVisible();
-    await isReadable(moves.first().locator(".proposal .agent").first());
-    await isReadable(moves.nth(9).locator(".proposal .agent").first());
+    await isReadable(moves.first().locator(".moveproposal .agent").first());
+    // Risks are part of the decision; only the actions are folded.
+    await isReadable(
+      moves
+        .first()
+        .locator("div", { hasText: /^Risks/ })
+        .getByRole("listitem")
+        .first(),
+    );
+    await expect(moves.first().getByText(/^\d+ actions?$/)).toBeVisible();
+    await expect(moves.first().locator("details li").first()).toBeHidden();
+    await isReadable(moves.nth(9).locator(".moveproposal .agent").first());
     await expect(primaries(page)).toHaveCount(1);
     await expect(primaries(page)).toHaveText("Start debates");
     await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
@@ -135,6 +146,7 @@ test("a server that is killed during a run: true words at every moment", async (
 });
 
 test("a read-only user sees everything and is offered nothing that cannot work", async ({ page, browser }) => {
+  test.setTimeout(150_000);
   const server = await Server.make("0", "without images", "tokens");
   try {
     const admin = await (await browser.newContext()).newPage();
@@ -168,7 +180,30 @@ test("a read-only user sees everything and is offered nothing that cannot work",
     await expect(page.getByRole("button", { name: "Delete" })).toBeDisabled();
     await expect(page.getByText("Only an admin can delete runs.")).toBeVisible();
     await expect(page.getByRole("link", { name: /Run again/ })).toHaveCount(0);
+
+    // Only a reviewer decides about a failed panel, a move that is held back, and a draft.
+    const bearer = { authorization: `Bearer ${server.token("admin")}` };
+    const api = await (await browser.newContext({ extraHTTPHeaders: bearer })).newPage();
+    const judged = await startRun(api, server, { moves: 8, rounds: 1, verdict: "panel", panel: ["demo/contrary"] });
+    await untilOver(api, server, judged, 90_000);
+    await page.route(`**/api/runs/${judged}`, async (route) => {
+      const response = await route.fetch();
+      const view = (await response.json()) as RunView;
+      const moves = view.consult?.moves.map((one) => ({ ...one, held: one.move_id === "m2" }));
+      await route.fulfill({ response, json: { ...view, consult: { ...view.consult, moves } } });
+    });
+    await page.goto(`${server.url}/runs/${judged}/results`);
+    await expect(page.getByText(/A reviewer decides this\.$/)).toHaveCount(2);
+    await expect(page.getByRole("button", { name: /^Approve/ })).toHaveCount(0);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    server.write("Makefile", "all:\n\techo one\n");
+    const draft = server.draft("Makefile", "all: build\n\techo two\n");
+    await page.goto(`${server.url}/drafts/${draft}`);
+    await expect(page.getByText("A reviewer decides this.")).toBeVisible();
+    for (const name of [/^Approve/, /^Reject/, /^Send back/, /^Edit/, /^Comment/])
+      await expect(page.getByRole("button", { name })).toHaveCount(0);
     expect(trouble).toEqual([]);
+    await api.context().close();
     await admin.context().close();
   } finally {
     await server.remove();

@@ -1,5 +1,6 @@
 // A review link in the browser: a reviewer who is not signed in opens the link of a real notice and decides once.
 import { createServer } from "node:http";
+import { sidewaysWidths } from "./routes";
 import { expect, Server, test, watch } from "./server";
 
 const MAKEFILE = "all:\n\techo one\n";
@@ -24,7 +25,7 @@ async function receiver(): Promise<{ url: string; links: string[]; close: () => 
   return { url: `http://127.0.0.1:${address.port}/hook`, links, close: () => http.close() };
 }
 
-test("the holder of a link reads the draft and decides once, without signing in", async ({ page }) => {
+test("the holder of a link reads the draft and decides once, without signing in", async ({ page }, info) => {
   const trouble = watch(page);
   const { url, links, close } = await receiver();
   // The address of the server is not known yet, so the path of the link is opened on it.
@@ -46,6 +47,7 @@ test("the holder of a link reads the draft and decides once, without signing in"
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("Makefile");
     await expect(page.locator("tr.added .text")).toHaveText("all: build");
     expect(page.url()).toBe(`${server.url}/review`);
+    if (info.project.name === "desktop") expect(await sidewaysWidths(page)).toEqual([]);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByRole("button", { name: "Approve this version" }).click();
     await expect(page.getByText("Your decision is recorded.")).toBeVisible();
@@ -60,6 +62,7 @@ test("the holder of a link reads the draft and decides once, without signing in"
     await page.goto("about:blank");
     await page.goto(`${server.url}${pathname}${hash}`);
     await expect(page.getByText("This link cannot be used")).toBeVisible();
+    if (info.project.name === "desktop") expect(await sidewaysWidths(page)).toEqual([]);
   } finally {
     close();
     await server.remove();

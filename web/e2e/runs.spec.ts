@@ -1,5 +1,4 @@
 // The list of runs, and the start page above a long one.
-import { cpus, loadavg } from "node:os";
 import type { Browser, Page, Request } from "@playwright/test";
 import { expect, Server, startRun, test, untilOver, visit, watch } from "./server";
 
@@ -131,12 +130,15 @@ async function firstVisit(browser: Browser, server: Server, viewport: { width: n
 test("the start page above a thousand runs stays small and fast", async ({ page, browser }, info) => {
   test.setTimeout(180_000);
   const { server } = await thousand(page);
-  const isQuiet = (loadavg()[0] ?? 0) < 2 * cpus().length;
   try {
     const visits = [];
-    for (let i = 0; i < 3; i += 1) visits.push(await firstVisit(browser, server, page.viewportSize()));
-    // A busy machine is no slow page: the best of three counts.
-    const usable = Math.min(...visits.map((visit) => visit.usable));
+    // The best of several: other work on the machine makes a visit slower, never faster.
+    let usable = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 3 || (i < 8 && usable > 1500); i += 1) {
+      const visit = await firstVisit(browser, server, page.viewportSize());
+      visits.push(visit);
+      usable = Math.min(usable, visit.usable);
+    }
     const bytes = Math.max(...visits.map((visit) => visit.bytes));
     const requests = Math.max(...visits.map((visit) => visit.api.length));
     process.stdout.write(
@@ -147,8 +149,7 @@ test("the start page above a thousand runs stays small and fast", async ({ page,
       expect(api.length, api.map((request) => request.url()).join("\n")).toBeLessThanOrEqual(8);
     }
     expect(bytes).toBeLessThanOrEqual(260_000);
-    // On a machine that does other work, the time says nothing about the page.
-    if (isQuiet) expect(usable).toBeLessThanOrEqual(1500);
+    expect(usable).toBeLessThanOrEqual(1500);
   } finally {
     await server.remove();
   }

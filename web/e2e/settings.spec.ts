@@ -2,16 +2,20 @@
 import type { Route } from "@playwright/test";
 import { expect, Server, startRun, test, untilOver, viewOf } from "./server";
 
-test("a token is made, shown once, works, and is taken back", async ({ page }) => {
+test("a token is made, shown once, works, and is taken back", async ({ page, context }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const server = await Server.make("0", "without images", "link");
   try {
     await page.goto(await server.link());
     await page.goto(`${server.url}/settings`);
     await page.getByLabel("Label").fill("nightly script");
-    await page.getByLabel("May").selectOption("read");
-    await page.getByRole("button", { name: "Make a token" }).click();
+    await page.getByLabel("Permission").selectOption("read");
+    await page.getByRole("button", { name: "Create token" }).click();
     const secret = await page.locator(".secret").textContent();
     expect(secret).toMatch(/^moot_/);
+    await page.getByRole("button", { name: /^Copy: moot_/ }).click();
+    await expect(page.getByText("Copied")).toBeVisible();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(secret);
     const headers = { authorization: `Bearer ${secret}` };
     expect((await fetch(`${server.url}/api/runs`, { headers })).status).toBe(200);
     await page.reload();
@@ -136,7 +140,12 @@ test("moves are vetoed and edited before they are debated", async ({ page, serve
   await panel.getByRole("button", { name: "Keep" }).click();
   await expect(panel.getByText("edited", { exact: true })).toBeVisible();
   await expect(panel.getByText("Sell the idle plant")).toBeVisible();
+  await page.route(/\/resume$/, async (route) => {
+    await new Promise((done) => setTimeout(done, 1000));
+    await route.continue();
+  });
   await panel.getByRole("button", { name: "Start debates" }).click();
+  await expect(panel.getByRole("button", { name: "Starting…" })).toBeDisabled();
   await expect(panel).toHaveCount(0);
   await untilOver(page, server, run);
   const titles = (await viewOf(page, server, run)).consult?.moves.map((one) => one.title);

@@ -9,6 +9,11 @@ const SHORT: DebateDegradation = {
 };
 
 test("a ticker that nobody knows is said so, and nothing starts", async ({ page, trouble }) => {
+  // As on a server with a contact for the SEC, which can look up every company.
+  await page.route("**/api/settings", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), contact: true } });
+  });
   await page.goto("/");
   await page.getByRole("combobox", { name: "Ticker" }).fill("ZZZZ9");
   await expect(page.getByText("No company with this ticker")).toBeVisible();
@@ -17,6 +22,23 @@ test("a ticker that nobody knows is said so, and nothing starts", async ({ page,
   await expect(page).toHaveURL(/\/(\?.*)?$/);
   // The refusals themselves are what is tested here; a browser writes each of them into its console.
   expect(trouble.filter((one) => !/status of 4[0-9]{2}/.test(one))).toEqual([]);
+});
+
+test("the missing contact for the SEC is named before a run about a real company starts", async ({ page, trouble }) => {
+  await page.goto("/");
+  const start = page.getByRole("button", { name: "Start run" });
+  await expect(start).toBeEnabled();
+  const ticker = page.getByRole("combobox", { name: "Ticker" });
+  await ticker.fill("AAPL");
+  await expect(page.getByText("Companies cannot be looked up")).toBeVisible();
+  await expect(page.locator(".formproblem")).toContainText("The SEC requires a contact name and email.");
+  await expect(page.locator(".formproblem").getByRole("button", { name: "Copy: moothall init" })).toBeVisible();
+  await expect(start).toBeDisabled();
+  await expect(start).toHaveAccessibleDescription(/The SEC requires a contact/);
+  await ticker.fill("HLXI");
+  await expect(start).toBeEnabled();
+  await expect(page.locator(".formproblem")).toHaveCount(0);
+  expect(trouble).toEqual([]);
 });
 
 test("a run that does not exist is said so", async ({ page, trouble }) => {
@@ -49,13 +71,21 @@ test("a run can be paused, resumed and stopped", async ({ page }) => {
   try {
     await visit(page, server);
     const run = await startRun(page, server);
+    // Slow enough to see what a button shows until the run has changed.
+    await page.route(/\/(pause|resume|cancel)$/, async (route) => {
+      await new Promise((done) => setTimeout(done, 1000));
+      await route.continue();
+    });
     await page.goto(`${server.url}/runs/${run}`);
     await page.getByRole("button", { name: "Pause" }).click();
-    await expect(page.getByText("Paused.", { exact: true })).toBeVisible({ timeout: 20_000 });
+    await expect(page.getByRole("button", { name: "Pausing…" })).toBeDisabled();
+    await expect(page.getByText("Paused on request.", { exact: true })).toBeVisible({ timeout: 20_000 });
     await page.getByRole("button", { name: "Resume" }).click();
+    await expect(page.getByRole("button", { name: "Resuming…" })).toBeDisabled();
     await expect(page.getByRole("button", { name: "Pause" })).toBeVisible({ timeout: 20_000 });
     await page.getByRole("button", { name: "Stop", exact: true }).click();
     await page.getByRole("button", { name: "Stop permanently" }).click();
+    await expect(page.getByRole("button", { name: "Stopping…" })).toBeDisabled();
     await expect(page.getByText("This run was stopped.")).toBeVisible({ timeout: 20_000 });
     await expect(page.getByRole("button", { name: "Resume" })).toHaveCount(0);
     await page.getByRole("link", { name: "Start again" }).click();

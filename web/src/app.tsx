@@ -23,11 +23,13 @@ export function App() {
   // Outside of the shell, which asks for a session: the holder of a review link need not be signed in.
   if (location.pathname === "/review")
     return (
-      <Broken>
-        <Suspense fallback={<Loading what="the page" />}>
-          <Review />
-        </Suspense>
-      </Broken>
+      <main>
+        <Broken>
+          <Suspense fallback={<Loading what="the page" />}>
+            <Review />
+          </Suspense>
+        </Broken>
+      </main>
     );
   return (
     <BrowserRouter>

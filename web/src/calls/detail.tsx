@@ -2,6 +2,7 @@
 import { useGet } from "../api/use-get";
 import type { CallDetail, CallMessage, ModelCall } from "../gen/api";
 import { count, dayAndTime, plain } from "../model/format";
+import { ProblemText } from "../ui/code-text";
 import { Loading, Note, Tag } from "../ui/parts";
 import { costOf, duration } from "./call-format";
 
@@ -10,7 +11,7 @@ export function Detail({ run, call }: { run: string; call: string }) {
   if (problem)
     return (
       <Note tone="bad" alert>
-        {problem.message}
+        <ProblemText problem={problem} />
       </Note>
     );
   if (!data) return <Loading what="the call" />;

@@ -61,6 +61,7 @@ function Division({
                 ) : (
                   <button
                     type="button"
+                    title={plain(sum.name)}
                     aria-pressed={place.filters[filter] === sum.name}
                     onClick={() => place.change({ [filter]: place.filters[filter] === sum.name ? null : sum.name })}
                   >

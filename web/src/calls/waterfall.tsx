@@ -192,10 +192,12 @@ const CallRow = memo(function CallRow({
       <Cell name="call">
         <button type="button" className="callname" aria-pressed={chosen}>
           <i className={clsx("dot", markOf(call))} aria-hidden="true" />
-          <span>{plain(call.call)}</span>
+          <span title={plain(call.call)}>{plain(call.call)}</span>
         </button>
       </Cell>
-      <Cell name="model">{plain(call.model)}</Cell>
+      <Cell name="model">
+        <span title={plain(call.model)}>{plain(call.model)}</span>
+      </Cell>
       <Cell name="tokens">
         <span title={`${count(call.prompt_tokens)} in, ${count(call.cached_tokens)} of them cached`}>
           {short(call.prompt_tokens)}
@@ -211,7 +213,7 @@ const CallRow = memo(function CallRow({
         <span title={reason && plain(reason)}>{call.result}</span>
       </Cell>
       <Cell name="bar">
-        <Bar call={call} scale={scale} />
+        <Bar call={call} scale={scale} origin={origin} />
       </Cell>
     </div>
   );
@@ -226,7 +228,7 @@ function Cell({ name, children }: { name: string; children: React.ReactNode }) {
   );
 }
 
-function Bar({ call, scale }: { call: ModelCall; scale: TimeScale }) {
+function Bar({ call, scale, origin }: { call: ModelCall; scale: TimeScale; origin: number }) {
   const start = scale.at(call.started_at_ms) * 100;
   const end = scale.at(call.started_at_ms + call.length_ms) * 100;
   const ready = scale.at(call.started_at_ms - (call.queued_ms ?? 0)) * 100;
@@ -234,6 +236,9 @@ function Bar({ call, scale }: { call: ModelCall; scale: TimeScale }) {
     <>
       {start - ready > 0.1 && <i className="queued" style={{ left: `${ready}%`, width: `${start - ready}%` }} />}
       <i className={clsx("bar", markOf(call))} style={{ left: `${start}%`, width: `${end - start}%` }} />
+      <span className="sr">
+        {duration(call.started_at_ms - origin)} to {duration(call.started_at_ms + call.length_ms - origin)}
+      </span>
     </>
   );
 }

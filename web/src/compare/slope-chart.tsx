@@ -33,6 +33,7 @@ export function SlopeChart({ moves, names }: { moves: readonly MoveMatch[]; name
         const look = change > 0 ? "up" : change < 0 ? "down" : "same";
         return (
           <g key={i} className={`slopeline ${look}`}>
+            <title>{words({ before, after })}</title>
             {from !== null && to !== null && <path d={`M${left + 8} ${y(from)}L${right - 8} ${y(to)}`} />}
             {from !== null && (
               <>
@@ -55,6 +56,12 @@ export function SlopeChart({ moves, names }: { moves: readonly MoveMatch[]; name
       })}
     </svg>
   );
+}
+
+/** The whole titles, which the labels may cut, with both ranks. */
+function words({ before, after }: MoveMatch): string {
+  const titles = new Set([before, after].flatMap((one) => (one ? [plain(one.title)] : [])));
+  return `${[...titles].join(" / ")}: ${before?.rank ?? "–"} → ${after?.rank ?? "–"}`;
 }
 
 function label(title: string | undefined): string {

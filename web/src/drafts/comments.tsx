@@ -3,7 +3,7 @@ import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState 
 import { asProblem, type Problem, post } from "../api/client";
 import type { DraftCommentRow, DraftDetail, DraftLine, DraftReviewResponse, DraftRow } from "../gen/api";
 import { ago, plain } from "../model/format";
-import { CodeText } from "../ui/code-text";
+import { ProblemText } from "../ui/code-text";
 import { Icon } from "../ui/icon";
 import { Button, Empty } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -92,7 +92,7 @@ export function CommentForm({
       />
       {problem && (
         <p className="bad" role="alert">
-          <CodeText text={`${problem.message} ${problem.hint ?? ""}`} />
+          <ProblemText problem={problem} />
         </p>
       )}
       <div className="sayrow">

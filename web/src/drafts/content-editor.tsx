@@ -3,7 +3,7 @@ import { type UIEvent, useEffect, useId, useRef } from "react";
 import { useGet } from "../api/use-get";
 import type { DraftContent, DraftRow } from "../gen/api";
 import { plain } from "../model/format";
-import { CodeText } from "../ui/code-text";
+import { ProblemText } from "../ui/code-text";
 import { Button, Loading, Note } from "../ui/parts";
 
 export function ContentEditor({
@@ -35,7 +35,7 @@ export function ContentEditor({
     return (
       <div className="contentedit">
         <Note tone="bad" alert>
-          <CodeText text={`${problem.message} ${problem.hint ?? ""}`} />
+          <ProblemText problem={problem} />
         </Note>
         {close}
       </div>

@@ -1,12 +1,18 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useState } from "react";
+import { MemoryRouter, Route, Routes } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { forgetSession } from "../api/client";
 import type { DraftDetail, DraftLine, DraftRow } from "../gen/api";
+import Draft from "../routes/draft";
 import { type Choices, NO_CHOICES } from "./choices";
 import { CommentList } from "./comments";
 import { FileDiff } from "./diff";
 import { SayBar } from "./say";
+
+// The test environment has neither locks nor event streams.
+vi.mock("./use-news", () => ({ useDraftNews: () => 0 }));
 
 const line = (number: number, text: string): DraftLine => ({
   side: "added",
@@ -65,11 +71,16 @@ const detail: DraftDetail = {
 
 const sent: { path: string; body: unknown }[] = [];
 let answers: unknown[] = [];
+let scopes: string[];
 
 beforeEach(() => {
   sent.length = 0;
+  scopes = ["review"];
+  forgetSession();
   vi.stubGlobal("fetch", async (path: string, init?: RequestInit) => {
-    if (path === "/api/session") return Response.json({ scopes: ["review"] });
+    if (path === "/api/session") return Response.json({ scopes });
+    if (path === "/api/drafts/drf_1") return Response.json(detail);
+    if (path.startsWith("/api/drafts?")) return Response.json({ drafts: [draft], workspaces: [], waiting: 1 });
     if (init?.body) sent.push({ path, body: JSON.parse(String(init.body)) });
     return Response.json(answers.shift());
   });
@@ -184,5 +195,33 @@ describe("a review by hunk", () => {
     await userEvent.click(button("Add comment"));
     const body = { seal: "5ea1", path: "Makefile", side: "new", line: 30, text: "why?" };
     expect(sent).toEqual([{ path: "/api/drafts/drf_1/comments", body }]);
+  });
+});
+
+describe("the page of a draft", () => {
+  const show = () =>
+    render(
+      <MemoryRouter initialEntries={["/drafts/drf_1"]}>
+        <Routes>
+          <Route path="/drafts/:draftId" element={<Draft />} />
+        </Routes>
+      </MemoryRouter>,
+    );
+  const actions = ["Edit Makefile", "Comment on hunk 1", "Reject", "Send back", "Approve"];
+  const offered = () => actions.filter((name) => screen.queryAllByRole("button", { name: new RegExp(`^${name}`) })[0]);
+
+  it("offers a decision to a reviewer", async () => {
+    show();
+    await screen.findByRole("button", { name: "Edit Makefile" });
+    expect(offered()).toEqual(actions);
+  });
+
+  it("says who decides to a user without the permission", async () => {
+    scopes = ["read"];
+    show();
+    expect(await screen.findByText("A reviewer decides this.")).toBeTruthy();
+    expect(offered()).toEqual([]);
+    await userEvent.keyboard("a");
+    expect(screen.queryByRole("textbox")).toBeNull();
   });
 });

@@ -81,7 +81,9 @@ export function SayBar({ detail, choices, onSaid }: { detail: DraftDetail; choic
     <div className="saybar panel">
       <FormProblem problem={problem} />
       {!detail.may_be_approved_here && (
-        <Note tone="neutral">The policy does not allow approvals in a browser. Use `moothall review`.</Note>
+        <Note tone="neutral">
+          The policy does not allow approvals in a browser. Use <code>moothall review</code>.
+        </Note>
       )}
       {undecided && word === "approve" && (
         <Note tone={undecided.is_rejected ? "bad" : "warn"} alert>

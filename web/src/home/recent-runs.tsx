@@ -67,12 +67,14 @@ function RunRow({ run, now }: { run: RunSummary; now: number }) {
     <Link className="run" to={pathOf(run)}>
       <div className="name">
         <span className="t">{code}</span>
-        <div className="co">{name}</div>
+        <div className="co" title={name}>
+          {name}
+        </div>
       </div>
       <div className="bw">{bars.length > 0 && <RunBars bars={bars} />}</div>
       <div className="out">
-        <b>{line}</b>
-        <span>{detail}</span>
+        <b title={line}>{line}</b>
+        <span title={detail}>{detail}</span>
       </div>
       <div className="num r cost">{run.cost_micro_usd === null ? "" : usd(run.cost_micro_usd)}</div>
       <div className="muted r when">{ago(run.created_at, now)}</div>

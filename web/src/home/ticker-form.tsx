@@ -14,6 +14,7 @@ import type {
   TickerList,
 } from "../gen/api";
 import { count, isoDay, plain } from "../model/format";
+import { CodeText } from "../ui/code-text";
 import { FieldProblem } from "../ui/field";
 import { FormProblem } from "../ui/form-problem";
 import { Icon } from "../ui/icon";
@@ -67,7 +68,8 @@ export function TickerForm() {
   const blocker = consultBlocker(settings, useMay("run"), {
     model: options.model.trim(),
     source,
-    fictional: known?.fictional,
+    // Without a contact only the sample company is searched, so that nothing is known about the others.
+    fictional: known?.fictional ?? (found.data?.tickers.length === 0 ? false : undefined),
   });
   const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
@@ -148,6 +150,7 @@ export function TickerForm() {
                 fictional={known?.fictional}
                 list={found.data}
                 source={source}
+                canLookUp={settings === undefined || settings.contact || settings.offline}
               />
             </div>
           )}
@@ -221,7 +224,7 @@ export function TickerForm() {
             >
               <option value="filings">SEC filings</option>
               <option value="files">your documents</option>
-              <option value="synthetic">model-written</option>
+              <option value="synthetic">AI-generated (not real filings)</option>
             </select>
           </div>
           <label className="opt wide">
@@ -266,12 +269,15 @@ function Company({
   fictional,
   list,
   source,
+  canLookUp,
 }: {
   ticker: string;
   name: string | undefined;
   fictional: boolean | undefined;
   list: TickerList | undefined;
   source: ConsultSource;
+  /** Whether the server can look up companies other than the sample company. */
+  canLookUp: boolean;
 }) {
   const facts = useGet<Facts>(name && source === "filings" ? `/api/facts/${encodeURIComponent(ticker)}` : null);
   if (ticker === "") return <span className="muted">Ticker or name of a US-listed company</span>;
@@ -280,7 +286,7 @@ function Company({
     const near = list.tickers[0];
     return (
       <>
-        <b>No company with this ticker</b>
+        <b>{near || canLookUp ? "No company with this ticker" : "Companies cannot be looked up"}</b>
         <span className="muted">
           {near ? `Did you mean ${near.ticker}, ${plain(near.name)}?` : "Try HLXI, a fictional company"}
         </span>
@@ -288,18 +294,21 @@ function Company({
     );
   }
   const newest = facts.data?.newest_filing;
+  const company = plain(name).replace(/ \(fictional\)$/, "");
   return (
     <>
-      <b>{plain(name).replace(/ \(fictional\)$/, "")}</b>
+      <b title={company}>{company}</b>
       <span className="muted">
         {fictional ? "Fictional demo company. " : ""}
-        {newest
-          ? `Newest filing ${newest.form}, ${isoDay(newest.filed)}`
-          : facts.problem
-            ? facts.problem.message
-            : source === "synthetic"
-              ? "Figures will be written by a model"
-              : "Reading filings"}
+        {newest ? (
+          `Newest filing ${newest.form}, ${isoDay(newest.filed)}`
+        ) : facts.problem ? (
+          <CodeText text={facts.problem.message} />
+        ) : source === "synthetic" ? (
+          "AI-generated figures (not real filings)"
+        ) : (
+          "Reading filings"
+        )}
       </span>
     </>
   );
@@ -318,7 +327,13 @@ function EstimateLine({
   if (!data)
     return (
       <p className="est">
-        <span>{estimate?.problem ? estimate.problem.message : "You see the estimate before anything is spent."}</span>
+        <span>
+          {estimate?.problem ? (
+            <CodeText text={estimate.problem.message} />
+          ) : (
+            "You see the estimate before anything is spent."
+          )}
+        </span>
       </p>
     );
   const { low_usd: low, high_usd: high } = data;
@@ -346,7 +361,7 @@ function EstimateLine({
       ))}
       {synthetic && (
         <Tag tone="warn" icon="warn">
-          Figures are model-written
+          AI-generated (not real filings)
         </Tag>
       )}
       <span>

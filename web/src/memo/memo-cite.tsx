@@ -4,6 +4,7 @@ import { useGet } from "../api/use-get";
 import type { CitedFact } from "../gen/api";
 import { plain } from "../model/format";
 import { citeName } from "../ui/cite";
+import { ProblemText } from "../ui/code-text";
 
 const CARD_WIDTH = 380;
 const MARGIN = 12;
@@ -57,7 +58,13 @@ function FactPreview({ run, id }: { run: string; id: string }) {
       </span>
     );
   if (problem)
-    return <span>{problem.code === "not-found" ? "This fact does not exist in the evidence." : problem.message}</span>;
+    return problem.code === "not-found" ? (
+      <span>This fact does not exist in the evidence.</span>
+    ) : (
+      <span>
+        <ProblemText problem={problem} />
+      </span>
+    );
   if (!data) return <span className="muted">Loading the fact</span>;
   return (
     <>

@@ -14,7 +14,7 @@ import { count, plain } from "./format";
 import { sumOf } from "./reduce";
 import { isActive } from "./status";
 
-export const LAYERS = ["Gather", "Infer", "Analyse", "Debate", "Rank"] as const;
+export const LAYERS = ["Gather", "Infer", "Analyze", "Debate", "Rank"] as const;
 
 /** Ids of the decision makers in the order of their threads; taken from the replies if the server sends no committee. */
 export function seats(view: RunView): string[] {
@@ -161,7 +161,8 @@ export function layerWords(view: RunView, consult: ConsultView, layer: number): 
         .join(", ");
     }
     default:
-      return consult.recommended.length > 0 ? `top ${consult.recommended.length}` : "the best three";
+      if (consult.recommended.length > 0) return `${consult.recommended.length} recommended`;
+      return state?.state === "done" ? "none recommended" : "recommended moves";
   }
 }
 
@@ -215,11 +216,11 @@ export function metricName(view: RunView, metric: string): string {
   return SHORT[name] ?? name;
 }
 
-/** Labels for the state of the hardest objection. */
+/** Labels for the state of the strongest objection: the words of `ObjectionState::word` in core. */
 export const OBJECTION: Record<ObjectionState, { tone: "good" | "warn" | "bad"; name: string; short: string }> = {
   answered: { tone: "good", name: "Answered", short: "Answered" },
   partly: { tone: "warn", name: "Partly answered", short: "Partly" },
-  open: { tone: "bad", name: "Not answered", short: "Open" },
+  open: { tone: "bad", name: "Open", short: "Open" },
   conceded: { tone: "bad", name: "Conceded", short: "Conceded" },
 };
 

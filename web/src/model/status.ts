@@ -1,6 +1,6 @@
 // The one status of a run, by the same rule and with the same words on every page.
 import type { RunSummary } from "../gen/api";
-import type { RunView } from "../gen/run";
+import type { RunVerdict, RunView } from "../gen/run";
 
 export type RunCondition =
   | "running"
@@ -40,7 +40,7 @@ export function conditionOfView(view: RunView): RunCondition {
     case "paused":
       return status.reason === "question" ? "needs-review" : "paused";
     case "complete":
-      return "finished";
+      return conditionOfVerdict(status.verdict);
     case "failed":
       return "failed";
     case "cancelled":
@@ -59,7 +59,19 @@ export function conditionOfSummary(run: RunSummary): RunCondition {
     case "cancelled":
       return "stopped";
     case "finished":
-      return run.verdict === "fail" ? "not-passed" : run.verdict === "needs-person" ? "review-result" : "finished";
+      return conditionOfVerdict(run.verdict);
+  }
+}
+
+function conditionOfVerdict(verdict: RunVerdict | null): RunCondition {
+  switch (verdict) {
+    case "fail":
+      return "not-passed";
+    case "needs-person":
+      return "review-result";
+    case "pass":
+    case null:
+      return "finished";
   }
 }
 

@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { Link } from "react-router";
 import type { ConsultView, MoveView, Objection, RunView } from "../gen/run";
-import { plain } from "../model/format";
+import { capital, plain } from "../model/format";
 import { sumOf } from "../model/reduce";
 import { metricName, metricsOf, mostPerSeat, OBJECTION, personaOf, seats, sumsOf } from "../model/select";
 import { seatName, shortName } from "../run/people";
@@ -15,12 +15,14 @@ import { Delta } from "./delta";
 
 const PLACES = ["First", "Second", "Third", "Fourth", "Fifth"];
 
-/** The order within a tier means nothing. */
-function placeOf(consult: ConsultView, rank: number): string {
-  return consult.verdict ? "Lead" : (PLACES[rank] ?? `${rank + 1}`);
+/** The order within a tier means nothing; with too few moves for tiers there is none. */
+function placeOf({ verdict }: ConsultView, one: MoveView, rank: number): string {
+  if (!verdict) return PLACES[rank] ?? `${rank + 1}`;
+  const tier = verdict.tiers.estimates.find((found) => found.move_id === one.move_id)?.tier;
+  return tier ? capital(tier) : "Recommended";
 }
 
-/** A recommended move: score, scores by decision maker, hardest objection and evidence. */
+/** A recommended move: score, scores by decision maker, strongest objection and evidence. */
 export function MoveCard({
   view,
   consult,
@@ -47,7 +49,7 @@ export function MoveCard({
     <article className="panel card" id={one.move_id}>
       <div className="hd">
         <span className="rk">
-          <b>{final ? placeOf(consult, rank) : "So far"}</b> {one.move_id} from {personaOf(consult, one.analyst)}
+          <b>{final ? placeOf(consult, one, rank) : "So far"}</b> {one.move_id} from {personaOf(consult, one.analyst)}
         </span>
         <h2>{plain(one.title ?? one.move_id)}</h2>
         <div className="big">
@@ -87,7 +89,7 @@ export function MoveCard({
                 max={10}
                 nothing={nothing && mean(ids.map((id) => nothing.breakdown[id]?.[metric] ?? 0))}
               />
-              <span className="mono">
+              <span className="num">
                 {values.reduce((sum, value) => sum + value, 0)} / {values.length * 10}
               </span>
             </div>
@@ -96,7 +98,7 @@ export function MoveCard({
         <div className="mrow">
           <span>Score range</span>
           <span>{split(view, one, ids)}</span>
-          <span className={clsx("mono", scored.spread >= 6 && "hi")}>{scored.spread} pts</span>
+          <span className={clsx("num", scored.spread >= 6 && "hi")}>{scored.spread} pts</span>
         </div>
       </div>
       {scored.key_objection ? (
@@ -154,7 +156,7 @@ function ObjectionBox({
     <div className="obj">
       <div className="w">
         <Mark shape="C" />
-        Hardest objection
+        Strongest objection
         <Tag tone={state.tone}>{state.name}</Tag>
       </div>
       <p className="agent">

@@ -97,13 +97,14 @@ function Other({
   const nothing = view.about.do_nothing;
   const objection = scored.key_objection;
   const state = objection ? OBJECTION[objection.state] : undefined;
+  const title = plain(one.title ?? "");
   return (
     <li id={one.move_id}>
       <Link className="orow" to={`/runs/${view.about.run_id}?layer=3&move=${one.move_id}`}>
         <span className="rk">{rank}</span>
-        <span className="ti">
+        <span className="ti" title={`${one.move_id} ${title}`}>
           <span className="mono">{one.move_id}</span>
-          {plain(one.title ?? "")}
+          {title}
         </span>
         <span className="sc">
           {(scored.degraded.length > 0 || one.held) && (

@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { useState } from "react";
 import { Link } from "react-router";
 import { asProblem, post } from "../api/client";
+import { useMay } from "../api/session";
 import type {
   ConsultView,
   ControlResult,
@@ -16,6 +17,7 @@ import { capital, plain } from "../model/format";
 import { isOver } from "../model/reduce";
 import { Button, Note } from "../ui/parts";
 import { useToast } from "../ui/toast";
+import { choiceWords, panelNotes } from "./verdict";
 import "./verdict-tiers.css";
 
 const TIERS: readonly VerdictTier[] = ["lead", "middle", "behind"];
@@ -35,6 +37,8 @@ export function VerdictTiers({ view, consult, refresh }: { view: RunView; consul
   const { tiers } = verdict;
   const caught = tiers.controls.results.filter((one) => one.is_caught).length;
   const failed = tiers.controls.check === "failed";
+  const notes = panelNotes(tiers);
+  const choice = choiceWords(consult);
   return (
     <section className="panel vt" aria-label="Verdict of the panel">
       <div className="cap">
@@ -95,6 +99,17 @@ export function VerdictTiers({ view, consult, refresh }: { view: RunView; consul
           </tbody>
         )}
       </table>
+      {notes.length > 0 && (
+        <div className="changes">
+          <h3>What would change this</h3>
+          <ul>
+            {notes.map((note) => (
+              <li key={note}>{note}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {choice && <p>{choice}</p>}
     </section>
   );
 }
@@ -158,6 +173,7 @@ function Stability({ of }: { of: StabilityReport }) {
 /** Accepts the verdict of a panel that failed its controls. The warning stays, and the receipt records who did. */
 function Accept({ view, refresh }: { view: RunView; refresh: () => void }) {
   const toast = useToast();
+  const may = useMay("review") !== false;
   const accept = async () => {
     try {
       await post(`/api/runs/${view.about.run_id}/approve`, { move: "verdict" });
@@ -168,6 +184,7 @@ function Accept({ view, refresh }: { view: RunView; refresh: () => void }) {
       toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
     }
   };
+  if (!may) return " A reviewer decides this.";
   return (
     <>
       {" "}

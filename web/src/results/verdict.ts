@@ -1,7 +1,13 @@
-// The decision as text, computed from the ranking, the score of doing nothing and the one rule for close calls.
-import type { ConsultView, DoNothingView, MoveView, RunView } from "../gen/run";
+// The decision as text: of a ranking, computed from its scores, doing nothing and the one rule for close calls; of a
+// panel, with the sentences of `VerdictSummary` in core.
+import type { ConsultView, DoNothingView, MoveView, RunView, TierList, VerdictTier } from "../gen/run";
 import { plain } from "../model/format";
-import { OBJECTION, ranked } from "../model/select";
+import { isOver } from "../model/reduce";
+import { byNumber, OBJECTION, ranked } from "../model/select";
+
+/** Below this chance, in thousandths, a move is not shown to beat doing nothing. */
+const BEATS_NOTHING_FROM = 800;
+const MAX_GROUPS = 3;
 
 export interface VerdictWords {
   /** One plain sentence. */
@@ -53,7 +59,7 @@ function changes(
   const objection = first.scored?.key_objection;
   if (objection && objection.state !== "answered")
     found.push(
-      `The hardest objection to ${first.move_id} (${objection.severity}, ${OBJECTION[objection.state].name.toLowerCase()}), if it turns out to be right.`,
+      `The strongest objection to ${first.move_id} (${objection.severity}, ${OBJECTION[objection.state].name.toLowerCase()}), if it turns out to be right.`,
     );
   const unsupported = (first.check?.numbers ?? 0) - (first.check?.supported ?? 0);
   if (unsupported > 0)
@@ -70,4 +76,74 @@ function changes(
 
 function points(number: number): string {
   return number === 1 ? "1 point" : `${number} points`;
+}
+
+/** `m1, m2 and m3`. */
+export function listed(ids: readonly string[]): string {
+  return ids.length < 2 ? ids.join("") : `${ids.slice(0, -1).join(", ")} and ${ids.at(-1)}`;
+}
+
+function idsOf(tiers: TierList, tier: VerdictTier): string[] {
+  const found = tiers.estimates.filter((one) => one.tier === tier);
+  return found.map((one) => one.move_id).sort(byNumber);
+}
+
+/** What a panel told apart, and what a second run would most likely show: the sentences below the terminal's table. */
+export function panelNotes(tiers: TierList): string[] {
+  if (tiers.controls.check === "failed") return [];
+  const unproven = tiers.estimates.filter((one) => (one.chance_above_do_nothing ?? 1000) < BEATS_NOTHING_FROM);
+  const below = listed(unproven.map((one) => one.move_id).sort(byNumber));
+  return [toldApart(tiers), below && `Not shown to beat doing nothing: ${below}.`, expectation(tiers)].filter(Boolean);
+}
+
+/** Moves of the lead that are better than the same others are listed together. */
+function toldApart(tiers: TierList): string {
+  const groups = new Map<string, { better: string[]; worse: string[] }>();
+  for (const id of idsOf(tiers, "lead")) {
+    const worse = tiers.told_apart.filter((pair) => pair.better === id).map((pair) => pair.worse);
+    if (worse.length === 0) continue;
+    worse.sort(byNumber);
+    const group = groups.get(worse.join());
+    if (group) group.better.push(id);
+    else groups.set(worse.join(), { better: [id], worse });
+  }
+  const shown = [...groups.values()].sort((a, b) => b.worse.length - a.worse.length).slice(0, MAX_GROUPS);
+  const words = shown.map(({ better, worse }) => `${listed(better)} from ${listed(worse)}`);
+  return words.length > 0 ? `Told apart with 95 % confidence: ${words.join("; ")}.` : "";
+}
+
+function expectation({ headline }: TierList): string {
+  if (headline.kind !== "lead") return "";
+  return headline.moves === 1
+    ? "A second run would most likely have the same winner."
+    : `A second run would most likely keep its winner among these ${headline.moves}.`;
+}
+
+/** A sentence if not every move of the lead is recommended. */
+export function choiceWords({ recommended, verdict }: ConsultView): string | undefined {
+  const lead = verdict ? idsOf(verdict.tiers, "lead").filter((id) => id !== "m0") : [];
+  if (recommended.length === 0 || recommended.length >= lead.length) return undefined;
+  return "Not all moves of the lead are described below. This does not make the others worse: the choice within the lead is yours.";
+}
+
+/** The heading of the moves that a run recommends. */
+export function recommendedWords({ recommended, verdict }: ConsultView): string {
+  const count = recommended.length;
+  if (verdict && count === 0) return verdict.tiers.controls.check === "failed" ? "No verdict" : "No recommended moves";
+  if (verdict) return count === 1 ? "Recommended move" : "Recommended moves";
+  return ["No moves", "One move", "Two moves", "Three moves", "Four moves", "Five moves"][count] ?? `${count} moves`;
+}
+
+/** Why the order of the moves, or their tiers, may still change or is incomplete; nothing once it is final. */
+export function unfinishedWords({ status }: RunView, { recommended, verdict }: ConsultView): string | undefined {
+  if (verdict) {
+    if (status.state === "complete" || verdict.again.length === 0) return undefined;
+    const next = isOver(status) ? "the run ended early" : "later stages may change them";
+    return `These are the tiers after stage ${verdict.stage}; ${next}.`;
+  }
+  if (recommended.length > 0) return undefined;
+  if (status.state === "complete") return "No move is recommended.";
+  return isOver(status)
+    ? "The run ended early, so this is not a ranking."
+    : "The order is final when all debates have finished.";
 }

@@ -5,6 +5,7 @@ import { useGet } from "../api/use-get";
 import { useDraftNews } from "../drafts/use-news";
 import type { AuditPage, AuditRow } from "../gen/api";
 import { count, dayAndTime, plain, timeWithSeconds } from "../model/format";
+import { ProblemText } from "../ui/code-text";
 import { Button, Empty, Loading, Note } from "../ui/parts";
 
 /** The audit log of drafts: all records, and whether its hash chain is valid. */
@@ -46,7 +47,7 @@ export default function Audit() {
       <p className="sub">Every event of every draft. Each record includes the hash of the previous one.</p>
       {wrong && (
         <Note tone="bad" alert>
-          <b>{wrong.message}</b> {wrong.hint}
+          <ProblemText problem={wrong} />
         </Note>
       )}
       {!data && !problem && <Loading what="the journal" />}
@@ -107,8 +108,10 @@ function Verdict({ page }: { page: AuditPage }) {
     );
   return (
     <Note tone="good" icon="check">
-      <b>The log is valid:</b> {count(page.records)} records, {count(page.checkpoints)} signed checkpoints, read just
-      now.
+      <b>
+        Audit log verified: {count(page.records)} {page.records === 1 ? "record" : "records"}, {count(page.checkpoints)}{" "}
+        signed {page.checkpoints === 1 ? "checkpoint" : "checkpoints"}.
+      </b>
       {page.head !== null && (
         <>
           {" "}

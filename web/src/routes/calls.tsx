@@ -19,6 +19,7 @@ import { Button, Crumb, Empty, Loading, Note, Tag } from "../ui/parts";
 import { addressNow } from "../ui/use-address";
 import { useMedia } from "../ui/use-width";
 import "../styles/calls.css";
+import { ProblemText } from "../ui/code-text";
 
 /** How long the text of a search must stay the same before it is searched. */
 const TYPING_MS = 300;
@@ -58,7 +59,7 @@ export default function Calls() {
         <Head runId={runId} view={view} name={name} page={log.page} />
         {log.problem && (
           <Note tone="bad" alert>
-            <b>The calls could not be loaded.</b> {log.problem.message} {log.problem.hint}
+            <b>The calls could not be loaded.</b> <ProblemText problem={log.problem} />
           </Note>
         )}
         {log.page &&
@@ -126,8 +127,8 @@ function Head({
 }) {
   const total = page?.matching.total;
   const all = page?.all.total.calls ?? 0;
-  // The page of the run counts retries separately.
-  const retries = total?.calls === all ? (view?.usage.extra_calls ?? 0) : 0;
+  // Retries are counted separately, as on the page of the run.
+  const retries = Math.min(view?.usage.extra_calls ?? 0, all);
   return (
     <header className="callpagehead">
       <Crumb>
@@ -141,10 +142,17 @@ function Head({
       </div>
       {total && (
         <p className="calltotal" aria-live="off">
-          <b>{count(total.calls)}</b>
-          {total.calls !== all && ` of ${count(all)}`} calls
-          {retries > 0 && ` (${count(retries)} ${retries === 1 ? "retry" : "retries"})`} ·{" "}
-          <b>{short(total.prompt_tokens)}</b> tokens in
+          {total.calls === all ? (
+            <>
+              <b>{count(all - retries)}</b> calls
+              {retries > 0 && ` and ${count(retries)} ${retries === 1 ? "retry" : "retries"}`}
+            </>
+          ) : (
+            <>
+              <b>{count(total.calls)}</b> of {count(all)} calls
+            </>
+          )}{" "}
+          · <b>{short(total.prompt_tokens)}</b> tokens in
           {total.prompt_tokens > 0 && `, ${Math.round((total.cached_tokens / total.prompt_tokens) * 100)} % cached`} ·{" "}
           <b>{short(total.output_tokens)}</b> out · <b>{costOfSum(total)}</b>
         </p>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
+import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import { type Choices, NO_CHOICES } from "../drafts/choices";
 import { CommentList } from "../drafts/comments";
@@ -9,7 +10,7 @@ import { useDraftNews } from "../drafts/use-news";
 import { stateTone, stateWords, submissions } from "../drafts/words";
 import type { DraftDetail, DraftList } from "../gen/api";
 import { ago, plain } from "../model/format";
-import { CodeText } from "../ui/code-text";
+import { CodeText, ProblemText } from "../ui/code-text";
 import { useKeys } from "../ui/keys";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
@@ -29,6 +30,7 @@ export default function Draft() {
   const navigate = useNavigate();
   const news = useDraftNews();
   const now = useNow(10_000);
+  const may = useMay("review") !== false;
   const { data, problem, reload } = useGet<DraftDetail>(`/api/drafts/${encodeURIComponent(draftId)}`, news);
   const { data: list } = useGet<DraftList>("/api/drafts?state=escalated", news);
   const [shown, setShown] = useState<DraftDetail>();
@@ -60,7 +62,7 @@ export default function Draft() {
     if (!problem) return <Loading what="the draft" />;
     return (
       <Empty page title="Could not load the draft" action={<Button onClick={reload}>Try again</Button>}>
-        <CodeText text={`${problem.message} ${problem.hint ?? ""}`} />
+        <ProblemText problem={problem} />
       </Empty>
     );
   }
@@ -70,19 +72,20 @@ export default function Draft() {
   const choices = kept?.seal === draft.seal ? kept.choices : NO_CHOICES;
   const choose = (next: Choices) => setKept({ seal: draft.seal, choices: next });
   const isWaiting = draft.state === "escalated" && !isOther;
-  const review: FileReview | undefined = isWaiting
-    ? {
-        choices,
-        hasHunks: detail.hunk_count > 1 && detail.may_be_approved_here && detail.shows_all,
-        mayEdit: detail.may_be_approved_here && detail.shows_all,
-        onHunk: (hunkId, choice) => choose({ ...choices, hunks: { ...choices.hunks, [hunkId]: choice } }),
-        onEdit: (draftId, text) => {
-          const { [draftId]: _, ...others } = choices.edits;
-          choose({ ...choices, edits: text === undefined ? others : { ...others, [draftId]: text } });
-        },
-        onCommented: reload,
-      }
-    : undefined;
+  const review: FileReview | undefined =
+    isWaiting && may
+      ? {
+          choices,
+          hasHunks: detail.hunk_count > 1 && detail.may_be_approved_here && detail.shows_all,
+          mayEdit: detail.may_be_approved_here && detail.shows_all,
+          onHunk: (hunkId, choice) => choose({ ...choices, hunks: { ...choices.hunks, [hunkId]: choice } }),
+          onEdit: (draftId, text) => {
+            const { [draftId]: _, ...others } = choices.edits;
+            choose({ ...choices, edits: text === undefined ? others : { ...others, [draftId]: text } });
+          },
+          onCommented: reload,
+        }
+      : undefined;
   return (
     <div className="res draftpage fade">
       <nav className="crumb" aria-label="Where you are">
@@ -142,7 +145,12 @@ export default function Draft() {
         <FileDiff key={`${file.draft.draft_id} ${draft.seal}`} file={file} review={review} />
       ))}
       <CommentList detail={detail} />
-      {isWaiting && <SayBar key={draft.seal} detail={detail} choices={choices} onSaid={reload} />}
+      {isWaiting && may && <SayBar key={draft.seal} detail={detail} choices={choices} onSaid={reload} />}
+      {isWaiting && !may && (
+        <Note tone="neutral" icon="person">
+          A reviewer decides this.
+        </Note>
+      )}
     </div>
   );
 }

@@ -131,15 +131,16 @@ function Row({
   now: number;
 }) {
   const more = Math.max(files.length, first.together.length) - 1;
+  const summary = plain(first.summary || first.task_id);
   return (
     <Link className="run draft" to={`/drafts/${first.draft_id}`}>
       <div className="out">
-        <b className="mono">
+        <b className="mono" title={[where && plain(where), plain(first.path)].filter(Boolean).join("/")}>
           {where && <span className="muted">{plain(where)}/</span>}
           {plain(first.path)}
           {more > 0 && <span className="muted"> and {more} more</span>}
         </b>
-        <span>{plain(first.summary || first.task_id)}</span>
+        <span title={summary}>{summary}</span>
       </div>
       <div className="chips">
         {rules(first)

@@ -1,6 +1,7 @@
 import { useEffect } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "react-router";
 import { asProblem, post } from "../api/client";
+import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type { RunList } from "../gen/api";
 import type { ConsultView, MoveView, RunView } from "../gen/run";
@@ -12,7 +13,7 @@ import { Disagreement } from "../results/disagreement";
 import { Forecasts } from "../results/forecasts";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
-import { verdictOf } from "../results/verdict";
+import { recommendedWords, unfinishedWords, verdictOf } from "../results/verdict";
 import { VerdictTiers } from "../results/verdict-tiers";
 import { EvidenceSheets } from "../run/evidence";
 import { ForkAction, ForkedFrom } from "../run/fork";
@@ -62,10 +63,11 @@ function NoResults({ view }: { view: RunView }) {
 
 function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultView; refresh: () => void }) {
   const all = ranked(consult);
-  // A panel that fails its controls recommends nothing, and that is final.
-  const final = consult.recommended.length > 0 || (Boolean(consult.verdict) && isOver(view.status));
-  const top = final ? all.filter((one) => consult.recommended.includes(one.move_id)) : all.slice(0, 3);
   const hasPanel = Boolean(consult.verdict);
+  const unfinished = unfinishedWords(view, consult);
+  const final = unfinished === undefined;
+  // The scores of the defence order nothing when a panel judged.
+  const top = final || hasPanel ? all.filter((one) => consult.recommended.includes(one.move_id)) : all.slice(0, 3);
   const left = all.filter((one) => !top.includes(one));
   const rest = hasPanel ? consult.moves.filter((one) => left.includes(one)) : left;
   const against = useComparison();
@@ -75,18 +77,15 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
       <ResultsHead
         view={view}
         consult={consult}
-        title={final ? `${headingOf(consult, top.length)} for ${company}` : `So far, for ${company}`}
+        title={final ? `${recommendedWords(consult)} for ${company}` : `So far, for ${company}`}
       />
       <ForkedFrom view={view} />
-      {!final && (
+      {unfinished && (
         <Note tone="neutral" icon="wait">
           <b>
             {all.length} of {consult.expected_moves} moves are scored.
           </b>{" "}
-          {isOver(view.status)
-            ? "The run ended early, so this is not a ranking."
-            : "The order is final when all debates have finished."}{" "}
-          <Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>
+          {unfinished} <Link to={`/runs/${view.about.run_id}`}>Watch the run</Link>
         </Note>
       )}
       <VerdictPanel view={view} consult={consult} />
@@ -139,14 +138,6 @@ function VerdictPanel({ view, consult }: { view: RunView; consult: ConsultView }
   );
 }
 
-function headingOf(consult: ConsultView, recommended: number): string {
-  return consult.verdict?.tiers.controls.check === "failed" ? "No verdict" : words(recommended);
-}
-
-function words(number: number): string {
-  return ["No moves", "One move", "Two moves", "Three moves", "Four moves", "Five moves"][number] ?? `${number} moves`;
-}
-
 function ResultsHead({ view, consult, title }: { view: RunView; consult: ConsultView; title: string }) {
   const { about, usage } = view;
   const run = about.run_id;
@@ -163,7 +154,7 @@ function ResultsHead({ view, consult, title }: { view: RunView; consult: Consult
           <Tag>{about.models ?? about.model}</Tag>
           {isSynthetic(consult) && (
             <Tag tone="warn" icon="warn">
-              Source data is model-written
+              AI-generated (not real filings)
             </Tag>
           )}
           {consult.gathered?.fictional && <Tag>Fictional company</Tag>}
@@ -282,9 +273,10 @@ function Warnings({ view, consult, refresh }: { view: RunView; consult: ConsultV
   );
 }
 
-/** A move that automatic checks hold back. A user may approve it; the receipt records who did. */
+/** A move that automatic checks hold back. A reviewer may approve it; the receipt records who did. */
 function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: () => void }) {
   const toast = useToast();
+  const may = useMay("review") !== false;
   const approve = async () => {
     try {
       await post(`/api/runs/${view.about.run_id}/approve`, { move: one.move_id });
@@ -302,10 +294,16 @@ function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: (
       <Link to={`?doc=${one.move_id}.md`} preventScrollReset>
         Read it
       </Link>
-      , then{" "}
-      <Button size="small" onClick={approve}>
-        Approve
-      </Button>
+      {may ? (
+        <>
+          , then{" "}
+          <Button size="small" onClick={approve}>
+            Approve
+          </Button>
+        </>
+      ) : (
+        ". A reviewer decides this."
+      )}
     </Note>
   );
 }
@@ -317,7 +315,7 @@ function Fine({ view, consult }: { view: RunView; consult: ConsultView }) {
       <p>
         Scores are opinions of model personas after a debate. They are not a forecast and not investment advice.{" "}
         {view.isolation && `Debates ran ${isolationWords(view.isolation)}. `}
-        {isSynthetic(consult) && "The source data was written by a model. "}
+        {isSynthetic(consult) && "The source data is AI-generated (not real filings). "}
         {view.about.model === "demo" && "This run used the demo model: scripted answers, no analysis. "}
       </p>
       {(view.model_fallbacks ?? []).map(({ role, model, fallback, reason, answers }) => (

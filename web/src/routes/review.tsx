@@ -51,7 +51,7 @@ export default function Review() {
   const { draft, files } = link.detail;
   const more = files.length - 1;
   return (
-    <main className="res draftpage fade">
+    <div className="res draftpage fade">
       <p className="crumb">
         <span>Notice {link.notice}</span>
         <Tag tone={decided ? undefined : "warn"}>{decided ?? "needs review"}</Tag>
@@ -80,7 +80,7 @@ export default function Review() {
       ) : (
         <DecisionForm token={token} link={link} onDecided={setDecided} />
       )}
-    </main>
+    </div>
   );
 }
 
@@ -116,7 +116,11 @@ function DecisionForm({
   return (
     <div className="saybar panel">
       <FormProblem problem={problem} />
-      {isClosed && <Note tone="neutral">This draft cannot be approved in a browser. Use `moothall review`.</Note>}
+      {isClosed && (
+        <Note tone="neutral">
+          This draft cannot be approved in a browser. Use <code>moothall review</code>.
+        </Note>
+      )}
       {!decision && (
         <div className="sayrow">
           {(["approve", "reject", "send_back"] as const).map((one) => (

@@ -237,18 +237,26 @@ function Row({
       <th scope="row">
         <Link to={pathOf(run)}>
           <span className="t">{code}</span>
-          <span className="co">{name}</span>
+          <span className="co" title={name}>
+            {name}
+          </span>
         </Link>
       </th>
       <td className="resultcell">
-        <span className="clip">{line}</span>
-        <span className="muted clip">{detail}</span>
+        <span className="clip" title={line}>
+          {line}
+        </span>
+        <span className="muted clip" title={detail}>
+          {detail}
+        </span>
       </td>
       <td className="statecell">
         <StateTag run={run} />
       </td>
       <td className="modelcell">
-        <span className="clip">{plain(run.model)}</span>
+        <span className="clip" title={plain(run.model)}>
+          {plain(run.model)}
+        </span>
       </td>
       <td className="right num costcell">{run.cost_micro_usd === null ? "" : usd(run.cost_micro_usd)}</td>
       <td className="right num whencell">

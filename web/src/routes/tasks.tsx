@@ -42,8 +42,8 @@ export default function Tasks() {
             {runs.map((run) => (
               <Link key={run.run_id} className="run task" to={`/runs/${run.run_id}`}>
                 <div className="out">
-                  <b>{plain(run.title)}</b>
-                  <span>{run.model}</span>
+                  <b title={plain(run.title)}>{plain(run.title)}</b>
+                  <span title={run.model}>{run.model}</span>
                 </div>
                 <div className="num r cost">{run.cost_micro_usd === null ? "" : usd(run.cost_micro_usd)}</div>
                 <div className="muted r when">{ago(run.created_at, now)}</div>

@@ -4,6 +4,7 @@ import { count, plain, shortId } from "../model/format";
 import { isOver } from "../model/reduce";
 import type { LiveRun } from "../stream/use-run";
 import { AgentText } from "../ui/agent-text";
+import { CodeText } from "../ui/code-text";
 import { Icon, type IconName } from "../ui/icon";
 import { Empty, Tag, type Tone } from "../ui/parts";
 import { Banners, RunHead } from "./head";
@@ -87,7 +88,7 @@ function AttemptCard({ attempt, of, run }: { attempt: AttemptView; of: number; r
         <ul className="findings">
           {attempt.rejected.map((problem, i) => (
             <li key={i}>
-              <Tag tone="warn">rejected</Tag> {plain(problem)}
+              <Tag tone="warn">rejected</Tag> <CodeText text={problem} />
             </li>
           ))}
         </ul>
@@ -159,7 +160,7 @@ function Findings({ findings }: { findings: RunFinding[] }) {
           <Tag tone={finding.severity === "note" ? undefined : finding.severity === "warn" ? "warn" : "bad"}>
             {finding.severity}
           </Tag>{" "}
-          <span className="mono muted">{finding.rule}</span> {plain(finding.message)}
+          <span className="mono muted">{finding.rule}</span> <CodeText text={finding.message} />
         </li>
       ))}
     </ul>

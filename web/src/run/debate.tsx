@@ -8,6 +8,7 @@ import type { ConsultView, DebateStance, MoveView, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { currentRound, degradedWords, moveState, personaOf, seats, stripOf } from "../model/select";
 import { AgentText } from "../ui/agent-text";
+import { ProblemText } from "../ui/code-text";
 import { Mark, seatShape } from "../ui/mark";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 import { type Cell, MiniStrip } from "../viz/heat-strip";
@@ -99,7 +100,7 @@ function DebateOf({
               <Tabs.Trigger key={id} value={id} className={clsx("th", seatShape(seat))}>
                 <span className="n">
                   <Mark shape={seatShape(seat)} />
-                  <span>{shortName(view, id)}</span>
+                  <span title={seatName(view, id)}>{shortName(view, id)}</span>
                 </span>
                 <MiniStrip cells={cells.map((round) => round[seat] ?? "later")} />
               </Tabs.Trigger>
@@ -200,7 +201,7 @@ function Transcript({
   if (problem && turns.length === 0)
     return (
       <Empty title="Could not load the transcript" action={<Button onClick={reload}>Try again</Button>}>
-        {problem.message}
+        <ProblemText problem={problem} />
       </Empty>
     );
   if (!data) return <Loading what="the debate" />;
@@ -329,10 +330,13 @@ function DebateFoot({
   if (state === "live") {
     const last = one.last_turn;
     const seat = last ? seats(view).indexOf(last.role) : -1;
+    const words = last ? `Latest: ${plain(last.preview)}` : "The critic opens";
     return (
       <>
         <Mark shape={seat < 0 ? "C" : seatShape(seat)} />
-        <span className="ellip">{last ? `Latest: ${plain(last.preview)}` : "The critic opens"}</span>
+        <span className="ellip" title={words}>
+          {words}
+        </span>
         <span className="push muted">{stale ? "not live" : "following live"}</span>
       </>
     );

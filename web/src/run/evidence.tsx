@@ -4,7 +4,8 @@ import type { CitedFact } from "../gen/api";
 import type { RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { AgentText } from "../ui/agent-text";
-import { Cite } from "../ui/cite";
+import { Cite, citeName } from "../ui/cite";
+import { ProblemText } from "../ui/code-text";
 import { Sheet } from "../ui/dialog";
 import { Icon } from "../ui/icon";
 import { Button, Empty, Loading, Note } from "../ui/parts";
@@ -21,7 +22,7 @@ export function EvidenceSheets({ view }: { view: RunView }) {
       <Sheet title={doc ? docTitle(doc) : "Document"} open={doc !== null} onClose={() => close("doc")}>
         {doc !== null && <DocumentText view={view} name={doc} />}
       </Sheet>
-      <Sheet title={fact ?? "Fact"} open={fact !== null} onClose={() => close("fact")}>
+      <Sheet title={fact ? plain(citeName(fact)) : "Fact"} open={fact !== null} onClose={() => close("fact")}>
         {fact !== null && <FactOf view={view} id={fact} />}
       </Sheet>
     </>
@@ -43,7 +44,7 @@ function DocumentText({ view, name }: { view: RunView; name: string }) {
   if (problem)
     return (
       <Empty title="Could not load the document" action={<Button onClick={reload}>Try again</Button>}>
-        {problem.message}
+        <ProblemText problem={problem} />
       </Empty>
     );
   if (data === undefined) return <Loading what={name} />;
@@ -62,7 +63,12 @@ function FactOf({ view, id }: { view: RunView; id: string }) {
         {plain(id)} is cited but does not exist in the evidence of this run. Numbers that rely on it are not supported.
       </Empty>
     );
-  if (problem) return <Note tone="bad">{problem.message}</Note>;
+  if (problem)
+    return (
+      <Note tone="bad">
+        <ProblemText problem={problem} />
+      </Note>
+    );
   if (!data) return <Loading what="the fact" />;
   return <FactSheet fact={data} view={view} />;
 }

@@ -5,6 +5,7 @@ import { useMay } from "../api/session";
 import type { ForkRunRequest, StartRunResponse, VerdictMode } from "../gen/api";
 import type { ForkChange, RunView } from "../gen/run";
 import { plain, shortId } from "../model/format";
+import { ProblemText } from "../ui/code-text";
 import { Sheet } from "../ui/dialog";
 import { Field } from "../ui/field";
 import { Button, Note, Segmented } from "../ui/parts";
@@ -91,7 +92,7 @@ export function ForkForm({ view, onStarted }: { view: RunView; onStarted: () => 
       </Field>
       {problem && (
         <Note tone="bad" alert>
-          <b>{plain(problem.message)}</b> {problem.hint && plain(problem.hint)}
+          <ProblemText problem={problem} />
         </Note>
       )}
       <Button look="primary" type="submit" disabled={busy}>

@@ -7,10 +7,10 @@ import { useGet } from "../api/use-get";
 import { callsPath } from "../calls/filters";
 import type { EventPage } from "../gen/api";
 import type { RunView } from "../gen/run";
-import { count, plain, shortId, timeWithSeconds } from "../model/format";
+import { capital, count, plain, shortId, timeWithSeconds } from "../model/format";
 import { isOver } from "../model/reduce";
 import { isSynthetic, reached } from "../model/select";
-import { CONDITION, conditionOfView } from "../model/status";
+import { CONDITION, conditionOfView, isActive } from "../model/status";
 import { NotifyButton } from "../notify/notify-button";
 import type { LinkState } from "../stream/stream";
 import { CodeText } from "../ui/code-text";
@@ -50,7 +50,7 @@ export function RunHead({
           <Tag>{about.models ?? about.model}</Tag>
           {consult && isSynthetic(consult) && (
             <Tag tone="warn" icon="warn">
-              Source data is model-written
+              AI-generated (not real filings)
             </Tag>
           )}
           {consult?.gathered?.fictional && <Tag>Fictional company</Tag>}
@@ -116,7 +116,7 @@ export function StatusChip({ link, view, pending }: { link: LinkState; view: Run
   );
 }
 
-/** An action that was accepted and has not taken effect yet. */
+/** An action that was requested and has not taken effect yet. */
 interface Pending {
   what: "pause" | "resume" | "cancel";
   /** The last event when it was requested. */
@@ -132,37 +132,40 @@ const SAID: Record<Pending["what"], string> = {
 };
 
 interface RunActions {
-  busy: boolean;
   pending: Pending | undefined;
   act: (what: Pending["what"]) => Promise<void>;
 }
 
+/** Whether an action has not taken effect yet: a resumed run sends an event, the others change the state of the run. */
+function isPending({ what, seq }: Pending, view: RunView): boolean {
+  if (isOver(view.status)) return false;
+  if (what === "resume") return view.as_of_seq <= seq;
+  return what === "cancel" || isActive(view);
+}
+
 function useRunActions(view: RunView, refresh: () => void): RunActions {
   const toast = useToast();
-  const [busy, setBusy] = useState(false);
   const [asked, setAsked] = useState<Pending>();
-  const over = isOver(view.status);
-  // A resumed run sends an event; a paused or stopped one changes its state.
-  const isPending =
-    asked && !over && (asked.what === "resume" ? view.as_of_seq <= asked.seq : view.status.state === "running");
+  const pending = asked && isPending(asked, view) ? asked : undefined;
+  // Otherwise a pause would be pending again as soon as another user resumes the run.
+  if (asked && !pending) setAsked(undefined);
   const act = async (what: Pending["what"]) => {
-    setBusy(true);
+    setAsked({ what, seq: view.as_of_seq });
     try {
       await post(`/api/runs/${view.about.run_id}/${what}`);
-      setAsked({ what, seq: view.as_of_seq });
       toast({ text: SAID[what], tone: "neutral" });
       if (what === "resume") refresh();
     } catch (error) {
+      setAsked(undefined);
       const { message, hint } = asProblem(error);
       toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
     }
-    setBusy(false);
   };
-  return { busy, pending: isPending ? asked : undefined, act };
+  return { pending, act };
 }
 
 /** At most one primary action: resume, or the results. A review and a spend limit have theirs below. */
-function Actions({ view, actions: { busy, pending, act } }: { view: RunView; actions: RunActions }) {
+function Actions({ view, actions: { pending, act } }: { view: RunView; actions: RunActions }) {
   const toast = useToast();
   const may = useMay("run") !== false;
   const [sure, setSure] = useState(false);
@@ -172,17 +175,17 @@ function Actions({ view, actions: { busy, pending, act } }: { view: RunView; act
   const stands = status.state === "paused" || (!over && !view.about.driven);
   const decidedBelow = status.state === "paused" && (status.reason === "question" || status.reason === "budget");
   const hasResults = view.consult?.moves.some((one) => one.scored);
-  const waits = busy || pending !== undefined;
+  const waits = pending !== undefined;
   return (
     <>
       {may && !over && !stands && (
         <Button icon="pause" disabled={waits} onClick={() => act("pause")}>
-          {pending?.what === "pause" ? "Pausing…" : "Pause"}
+          {pending?.what === "pause" ? PENDING.pause : "Pause"}
         </Button>
       )}
       {may && stands && !decidedBelow && (
         <Button icon="play" look="primary" disabled={waits} onClick={() => act("resume")}>
-          {pending?.what === "resume" ? "Resuming…" : "Resume"}
+          {pending?.what === "resume" ? PENDING.resume : "Resume"}
         </Button>
       )}
       {may &&
@@ -203,7 +206,7 @@ function Actions({ view, actions: { busy, pending, act } }: { view: RunView; act
           </>
         ) : (
           <Button icon="stop" disabled={pending?.what === "cancel"} onClick={() => setSure(true)}>
-            Stop
+            {pending?.what === "cancel" ? PENDING.cancel : "Stop"}
           </Button>
         ))}
       <NotifyButton view={view} />
@@ -356,7 +359,16 @@ function Paused({
     case "person":
       return (
         <Note icon="pause" tone="neutral">
-          <b>Paused.</b> {detail}
+          {/* The usual detail is "paused on request". */}
+          {status.detail.startsWith("paused") ? (
+            <b>
+              <CodeText text={capital(status.detail)} />.
+            </b>
+          ) : (
+            <>
+              <b>Paused.</b> {detail}
+            </>
+          )}
         </Note>
       );
   }
@@ -400,7 +412,12 @@ function NothingRecommended({ view }: { view: RunView }) {
   const calls = `${count(usage.failed_calls)} of ${count(usage.calls + usage.extra_calls)} requests`;
   return (
     <Note tone={usage.failed_calls > 0 ? "bad" : "neutral"}>
-      <b>The run ended without a recommendation.</b> {usage.failed_calls > 0 && `${calls} returned no usable answer. `}
+      <b>The run ended without a recommendation.</b>{" "}
+      {usage.failed_calls > 0 && (
+        <>
+          <Link to={callsPath(about.run_id, { result: "failed" })}>{calls}</Link> returned no usable answer.{" "}
+        </>
+      )}
       {failed && (
         <>
           Last error: {plain(failed.kind)}, <CodeText text={failed.detail} />. {failed.kind === "auth" && (

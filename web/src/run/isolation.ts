@@ -6,7 +6,7 @@ const WORDS: Record<IsolationClass, string> = {
   "user-kernel": "in a sandbox with its own kernel (user-kernel)",
   "emulated-vm": "in an emulated microVM (emulated-vm)",
   "shared-kernel": "in a container (shared-kernel)",
-  none: "without a sandbox (none)",
+  none: "without a sandbox",
 };
 
 export function isolationWords(isolation: IsolationClass): string {

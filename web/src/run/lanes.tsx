@@ -84,6 +84,7 @@ const Lane = memo(
   function Lane({ one, state, view, rounds, ids: joined, current, onOpen }: LaneProps) {
     const ids = joined.split(" ");
     const cells = stripOf(one, view, rounds, ids);
+    const title = plain(one.title ?? "being written");
     return (
       <li>
         <button
@@ -94,7 +95,9 @@ const Lane = memo(
           onClick={() => onOpen({ move: one.move_id, layer: "3" })}
         >
           <span className="id">{one.move_id}</span>
-          <span className="ti">{plain(one.title ?? "being written")}</span>
+          <span className="ti" title={title}>
+            {title}
+          </span>
           <HeatStrip rounds={cells} />
           <span className="sr">{stripWords(cells)}.</span>
           <span className="st">
@@ -145,13 +148,17 @@ function LaneState({
       </>
     );
   }
-  if (state === "live")
+  if (state === "live") {
+    const words = progressWords(one, ids, rounds);
     return (
       <>
-        <span className="only-w ellip">{progressWords(one, ids, rounds)}</span>
+        <span className="only-w ellip" title={words}>
+          {words}
+        </span>
         <span className="only-n mono">R{Math.min(currentRound(one, ids), rounds)}</span>
       </>
     );
+  }
   if (state === "stopped") return <span className="muted">stopped in round {one.rounds.at(-1)?.round}</span>;
   return <span className="muted">{state === "vetoed" ? "vetoed" : "waiting"}</span>;
 }

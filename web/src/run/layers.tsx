@@ -4,10 +4,21 @@ import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { Facts } from "../api/facts";
 import { useGet } from "../api/use-get";
-import type { AgentView, ClaimCheckView, ConsultView, MoveView, RunView } from "../gen/run";
-import { count, isoDay, plain } from "../model/format";
+import type { AgentView, ClaimCheckView, ConsultView, MoveView, RunView, VerdictTier, VerdictView } from "../gen/run";
+import { capital, count, isoDay, plain } from "../model/format";
 import { measureName } from "../model/measures";
-import { isSynthetic, LAYERS, layerWords, personaOf, ranked, seats, stageState, sumsOf } from "../model/select";
+import {
+  byNumber,
+  isSynthetic,
+  LAYERS,
+  layerWords,
+  personaOf,
+  ranked,
+  seats,
+  stageState,
+  sumsOf,
+} from "../model/select";
+import { unfinishedWords } from "../results/verdict";
 import { AgentText, AgentWords } from "../ui/agent-text";
 import { Icon, type IconName } from "../ui/icon";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
@@ -22,7 +33,7 @@ export function LayerPanel({ view, consult, place }: { view: RunView; consult: C
     case 1:
       return <Infer view={view} consult={consult} place={place} />;
     case 2:
-      return <Analyse consult={consult} place={place} />;
+      return <Analyze consult={consult} place={place} />;
     case 4:
       return <Rank view={view} consult={consult} place={place} />;
     default:
@@ -37,6 +48,7 @@ function Overview({ view, consult, place }: { view: RunView; consult: ConsultVie
       {LAYERS.map((name, layer) => {
         const state = stageState(view, consult, layer);
         const agents = consult.agents.filter((agent) => agent.layer === layer);
+        const people = layer === 3 ? debateWords(consult) : agents.map((agent) => plain(agent.persona)).join(", ");
         return (
           <button key={name} type="button" className="oline" onClick={() => place.go({ layer: String(layer) })}>
             <span className={clsx("oname", state)}>
@@ -44,8 +56,8 @@ function Overview({ view, consult, place }: { view: RunView; consult: ConsultVie
               {name}
             </span>
             <span className="owords">{layerWords(view, consult, layer)}</span>
-            <span className="muted oagents">
-              {layer === 3 ? debateWords(consult) : agents.map((agent) => plain(agent.persona)).join(", ")}
+            <span className="muted oagents" title={people}>
+              {people}
             </span>
           </button>
         );
@@ -119,7 +131,7 @@ function Gather({ view, consult }: { view: RunView; consult: ConsultView }) {
           .map(([name, number]) => (
             <div key={name}>
               <dt className="lab">{name}</dt>
-              <dd className="mono">{count(number)}</dd>
+              <dd className="num">{count(number)}</dd>
             </div>
           ))}
       </dl>
@@ -174,7 +186,7 @@ function FactTable({ facts }: { facts: Facts }) {
               {years.map((year) => {
                 const fact = facts.facts.find((one) => one.metric === metric && one.period === year);
                 return (
-                  <td key={year} className="mono">
+                  <td key={year} className="num">
                     {fact ? <FactCell id={`F0:${fact.id}`} shown={factValue(fact)} /> : "–"}
                   </td>
                 );
@@ -305,7 +317,7 @@ export function CheckLine({ check }: { check: ClaimCheckView | null | undefined 
   );
 }
 
-function Analyse({ consult, place }: { consult: ConsultView; place: Place }) {
+function Analyze({ consult, place }: { consult: ConsultView; place: Place }) {
   const agents = consult.agents.filter((agent) => agent.layer === 2);
   if (agents.length === 0)
     return (
@@ -366,39 +378,61 @@ function MoveList({ moves, place }: { moves: MoveView[]; place: Place }) {
 }
 
 function Rank({ view, consult, place }: { view: RunView; consult: ConsultView; place: Place }) {
-  const scored = ranked(consult);
+  const { verdict } = consult;
+  const scored = verdict ? byTier(ranked(consult), verdict) : ranked(consult);
   if (scored.length === 0)
     return (
       <div className="panel">
         <Empty title="Ranking starts after the debates">No move has a score yet.</Empty>
       </div>
     );
-  const final = consult.recommended.length > 0;
+  const unfinished = unfinishedWords(view, consult);
+  const failed = verdict?.tiers.controls.check === "failed";
   const ids = seats(view);
   return (
     <div className="panel ranklist fade">
-      {!final && (
+      {verdict?.warning && (
+        <Note tone={failed ? "bad" : "warn"}>
+          {failed ? "✗" : "!"} {plain(verdict.warning)}
+        </Note>
+      )}
+      {unfinished && (
         <Note tone="neutral" icon="wait">
-          {scored.length} of {consult.expected_moves} moves have a score. The order is final only when every debate has
-          closed.
+          {scored.length} of {consult.expected_moves} moves have a score. {unfinished}
         </Note>
       )}
       <ol>
-        {scored.map((one, i) => (
-          <li key={one.move_id}>
-            <Line first={i < consult.recommended.length && final}>
-              <span className="mono muted">{final ? i + 1 : "·"}</span>
-              <button type="button" className="ti" onClick={() => place.go({ layer: "3", move: one.move_id })}>
-                <span className="mono muted">{one.move_id}</span> {plain(one.title ?? "")}
-              </button>
-              <span className="muted only-w">{personaOf(consult, one.analyst)}</span>
-              <ScoreBars sums={sumsOf(one, ids)} max={(one.scored?.out_of ?? 120) / ids.length} />
-              <span className="mono sc">{one.scored?.score ?? "Not scored"}</span>
-            </Line>
-          </li>
-        ))}
+        {scored.map((one, i) => {
+          const estimate = verdict?.tiers.estimates.find((found) => found.move_id === one.move_id);
+          const tier = estimate?.tier ? capital(estimate.tier) : "–";
+          return (
+            <li key={one.move_id}>
+              <Line first={!unfinished && consult.recommended.includes(one.move_id)} tiered={Boolean(verdict)}>
+                <span className="mono muted">{verdict ? tier : unfinished ? "·" : i + 1}</span>
+                <button
+                  type="button"
+                  className="ti"
+                  title={`${one.move_id} ${plain(one.title ?? "")}`}
+                  onClick={() => place.go({ layer: "3", move: one.move_id })}
+                >
+                  <span className="mono muted">{one.move_id}</span> {plain(one.title ?? "")}
+                </button>
+                <span className="muted only-w">{personaOf(consult, one.analyst)}</span>
+                {/* The bars and their sum are scores of the defence. */}
+                {verdict ? (
+                  <span className="num sc">{estimate ? Math.round(estimate.score / 10) : "Not scored"}</span>
+                ) : (
+                  <>
+                    <ScoreBars sums={sumsOf(one, ids)} max={(one.scored?.out_of ?? 120) / ids.length} />
+                    <span className="num sc">{one.scored?.score ?? "Not scored"}</span>
+                  </>
+                )}
+              </Line>
+            </li>
+          );
+        })}
       </ol>
-      {final && (
+      {(verdict || !unfinished) && (
         <p className="docline">
           <Link to={`/runs/${view.about.run_id}/results`}>All results, with objections and evidence</Link>
         </p>
@@ -407,6 +441,15 @@ function Rank({ view, consult, place }: { view: RunView; consult: ConsultView; p
   );
 }
 
-function Line({ first, children }: { first: boolean; children: ReactNode }) {
-  return <div className={clsx("rline", first && "top")}>{children}</div>;
+/** Moves by tier. The order within a tier means nothing, so it is by number. */
+function byTier(moves: readonly MoveView[], { tiers }: VerdictView): MoveView[] {
+  const tierOf = new Map(tiers.estimates.map((one) => [one.move_id, one.tier]));
+  const of = (tier: VerdictTier | null) => moves.filter((one) => (tierOf.get(one.move_id) ?? null) === tier);
+  return (["lead", "middle", "behind", null] as const).flatMap((tier) =>
+    of(tier).sort((a, b) => byNumber(a.move_id, b.move_id)),
+  );
+}
+
+function Line({ first, tiered, children }: { first: boolean; tiered: boolean; children: ReactNode }) {
+  return <div className={clsx("rline", first && "top", tiered && "tiered")}>{children}</div>;
 }

@@ -32,6 +32,7 @@ export function Pipeline({ view, consult, place }: { view: RunView; consult: Con
         <div className="stages" role="group" aria-label="Stages of the run">
           {LAYERS.map((name, layer) => {
             const state = stageState(view, consult, layer);
+            const words = layerWords(view, consult, layer);
             return (
               <button
                 key={name}
@@ -45,7 +46,9 @@ export function Pipeline({ view, consult, place }: { view: RunView; consult: Con
                   {name}
                   <span className="sr">, {state}</span>
                 </span>
-                <span className="d">{layerWords(view, consult, layer)}</span>
+                <span className="d" title={words}>
+                  {words}
+                </span>
               </button>
             );
           })}

@@ -7,7 +7,7 @@ import type { ConsultView, RunFinding, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { personaOf } from "../model/select";
 import { AgentText, AgentWords } from "../ui/agent-text";
-import { CodeText } from "../ui/code-text";
+import { CodeText, ProblemText } from "../ui/code-text";
 import { FormProblem } from "../ui/form-problem";
 import { Button, Loading, Note, Tag } from "../ui/parts";
 
@@ -54,7 +54,7 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
       {!data && !problem && <Loading what="the moves" />}
       {problem && (
         <Note tone="bad" alert>
-          <b>Could not load the moves.</b> {problem.message} {problem.hint}{" "}
+          <b>Could not load the moves.</b> <ProblemText problem={problem} />{" "}
           <Button size="small" onClick={reload}>
             Try again
           </Button>
@@ -209,7 +209,7 @@ function Proposal({ move, author }: { move: Move; author: string }) {
   const { supported, total } = move.support;
   const unsupported = move.findings.filter((finding) => finding.severity !== "note");
   return (
-    <div className="proposal">
+    <div className="moveproposal">
       <AgentText text={thesis} />
       <dl className="factline">
         <div>
@@ -245,32 +245,29 @@ function Proposal({ move, author }: { move: Move; author: string }) {
           ))}
         </ul>
       )}
-      <details className="more">
-        <summary>
-          {risks.length === 1 ? "1 risk" : `${risks.length} risks`},{" "}
-          {actions.length === 1 ? "1 action" : `${actions.length} actions`}
-        </summary>
-        <div className="twolists">
-          <TextList title="Risks" items={risks} />
-          <TextList title="Actions" items={actions} />
+      {risks.length > 0 && (
+        <div>
+          <span className="lab">Risks</span>
+          <TextList items={risks} />
         </div>
+      )}
+      <details className="more">
+        <summary>{actions.length === 1 ? "1 action" : `${actions.length} actions`}</summary>
+        <TextList items={actions} />
       </details>
     </div>
   );
 }
 
-function TextList({ title, items }: { title: string; items: readonly string[] }) {
+function TextList({ items }: { items: readonly string[] }) {
   return (
-    <div>
-      <span className="lab">{title}</span>
-      <ul className="agent">
-        {items.map((item, i) => (
-          <li key={i}>
-            <AgentWords text={item} />
-          </li>
-        ))}
-      </ul>
-    </div>
+    <ul className="agent">
+      {items.map((item, i) => (
+        <li key={i}>
+          <AgentWords text={item} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -3,6 +3,7 @@ import { asProblem, type Problem, post } from "../api/client";
 import { useGet } from "../api/use-get";
 import type { CreateTokenResponse, Scope, SessionInfo, TokenList, TokenSummary } from "../gen/api";
 import { ago, dayAndTime, plain } from "../model/format";
+import { CopyButton, ProblemText } from "../ui/code-text";
 import { Button, Note, Tag } from "../ui/parts";
 import { useNow } from "../ui/use-now";
 
@@ -46,14 +47,14 @@ function List() {
     <>
       {wrong && (
         <Note tone="bad" alert>
-          <b>{wrong.message}</b> {wrong.hint}
+          <ProblemText problem={wrong} />
         </Note>
       )}
       {made && (
         <Note tone="good" icon="check">
           <b>Copy the token now. It is shown only once.</b>
           <br />
-          <code className="secret">{made.token}</code>{" "}
+          <code className="secret">{made.token}</code> <CopyButton text={made.token} />{" "}
           <Button size="small" onClick={() => setMade(undefined)}>
             Done
           </Button>
@@ -76,14 +77,14 @@ function List() {
             )}
           </span>
           <span className="keyhint muted">
-            made {ago(token.created_at, now)},{" "}
+            Created {ago(token.created_at, now)} ·{" "}
             {token.last_used_at ? `used ${ago(token.last_used_at, now)}` : "never used"}
-            {token.expires_at && token.state === "active" && <>, expires {dayAndTime(token.expires_at)}</>}
+            {token.expires_at && token.state === "active" && <> · expires {dayAndTime(token.expires_at)}</>}
           </span>
         </div>
       ))}
-      <MakeToken
-        onMake={(label, scope, days) =>
+      <CreateToken
+        onCreate={(label, scope, days) =>
           act(async () =>
             setMade(await post<CreateTokenResponse>("/api/tokens", { ...LIMITS, label, scopes: [scope], days })),
           )
@@ -108,21 +109,21 @@ function RevokeButton({ onRevoke, label }: { onRevoke: () => void; label: string
   );
 }
 
-function MakeToken({ onMake }: { onMake: (label: string, scope: Scope, days: number) => Promise<void> }) {
+function CreateToken({ onCreate }: { onCreate: (label: string, scope: Scope, days: number) => Promise<void> }) {
   const labelId = useId();
   const [label, setLabel] = useState("");
   const [scope, setScope] = useState<Scope>("run");
   const [days, setDays] = useState("90");
   const [busy, setBusy] = useState(false);
-  const make = async (event: FormEvent) => {
+  const create = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
-    await onMake(label.trim(), scope, Number(days));
+    await onCreate(label.trim(), scope, Number(days));
     setBusy(false);
     setLabel("");
   };
   return (
-    <form className="tokenform" onSubmit={make}>
+    <form className="tokenform" onSubmit={create}>
       <label htmlFor={labelId}>
         <span className="lab">Label</span>
         <input
@@ -134,7 +135,7 @@ function MakeToken({ onMake }: { onMake: (label: string, scope: Scope, days: num
         />
       </label>
       <label>
-        <span className="lab">May</span>
+        <span className="lab">Permission</span>
         <select value={scope} onChange={(event) => setScope(event.target.value as Scope)}>
           {SCOPES.map((one) => (
             <option key={one.value} value={one.value}>
@@ -144,16 +145,16 @@ function MakeToken({ onMake }: { onMake: (label: string, scope: Scope, days: num
         </select>
       </label>
       <label>
-        <span className="lab">For</span>
+        <span className="lab">Expires</span>
         <select value={days} onChange={(event) => setDays(event.target.value)}>
-          <option value="7">a week</option>
-          <option value="30">30 days</option>
-          <option value="90">90 days</option>
-          <option value="365">a year</option>
+          <option value="7">in a week</option>
+          <option value="30">in 30 days</option>
+          <option value="90">in 90 days</option>
+          <option value="365">in a year</option>
         </select>
       </label>
       <Button type="submit" disabled={busy || label.trim() === ""}>
-        Make a token
+        Create token
       </Button>
     </form>
   );

@@ -1,4 +1,5 @@
 import { Fragment, useState } from "react";
+import type { Problem } from "../api/client";
 import { plain } from "../model/format";
 import { Icon } from "./icon";
 
@@ -10,6 +11,11 @@ export function CodeText({ text }: { text: string }) {
   return (
     <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : <Fragment key={i}>{part}</Fragment>))}</>
   );
+}
+
+/** Why a request was refused, with the hint of the server. */
+export function ProblemText({ problem: { message, hint } }: { problem: Pick<Problem, "message" | "hint"> }) {
+  return <CodeText text={hint ? `${message} ${hint}` : message} />;
 }
 
 /** Copies a text; the button says whether it worked. */

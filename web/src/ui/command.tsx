@@ -7,6 +7,7 @@ import { useGet } from "../api/use-get";
 import type { RunList } from "../gen/api";
 import { useDelayed } from "../home/use-delayed";
 import { ago, plain } from "../model/format";
+import { LAYERS } from "../model/select";
 import { Icon } from "./icon";
 import { useToast } from "./toast";
 
@@ -50,7 +51,7 @@ export default function CommandMenu({
     const run = /^\/runs\/([^/]+)/.exec(pathname)?.[1];
     const here: Item[] = run
       ? [
-          ...["Gather", "Infer", "Analyse", "Debate", "Rank"].map((name, layer) => ({
+          ...LAYERS.map((name, layer) => ({
             name,
             detail: "stage of this run",
             to: `/runs/${run}?layer=${layer}`,

@@ -27,7 +27,13 @@ export function Sheet({
               <Icon name="close" />
             </Radix.Close>
           </header>
-          <div className="sheetbody">{children}</div>
+          <div
+            className="sheetbody"
+            // A region that scrolls must be reachable by keyboard; a debate scrolls inside.
+            tabIndex={look === "debate" ? undefined : 0}
+          >
+            {children}
+          </div>
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>

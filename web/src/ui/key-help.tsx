@@ -26,6 +26,19 @@ const GROUPS: [string, [string[], string][]][] = [
       [["j"], "Next draft"],
       [["k"], "Previous draft"],
       [["Enter"], "Open the draft"],
+      [["a"], "Approve the open draft"],
+      [["r"], "Reject it"],
+      [["c"], "Send it back with a comment"],
+      [["Esc"], "Back to the list"],
+    ],
+  ],
+  [
+    "In the call log",
+    [
+      [["j"], "Next call"],
+      [["k"], "Previous call"],
+      [["/"], "Search names, reasons and answers"],
+      [["Esc"], "Close the call"],
     ],
   ],
 ];

@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useState } from "react";
+import { CodeText } from "./code-text";
 
 interface Toast {
   text: string;
@@ -24,7 +25,11 @@ export function Toasts({ children }: { children: ReactNode }) {
     <Show.Provider value={show}>
       {children}
       <div className="toasts" role="status">
-        {toast && <div className={`toast ${toast.tone}`}>{toast.text}</div>}
+        {toast && (
+          <div className={`toast ${toast.tone}`}>
+            <CodeText text={toast.text} />
+          </div>
+        )}
       </div>
     </Show.Provider>
   );

@@ -57,7 +57,7 @@ export function Hero() {
               <path d={curve(120, seats[Math.floor(i / 3)] ?? mid, 168, y)} opacity={won ? 1 : 0.8} />
               <path d={`M168 ${y}H${won ? 360 : 359}`} opacity={won ? 1 : 0.5} />
               {won && <path d={curve(360, y, 394, mid + (rank - 1) * 26)} />}
-              {!won && <path d={`M359 ${y - 3.5}v7`} stroke="var(--c)" strokeWidth="1.6" />}
+              {!won && <path d={`M359 ${y - 3.5}v7`} stroke="var(--ink3)" strokeWidth="1.6" />}
             </g>
           );
         })}

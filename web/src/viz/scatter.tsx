@@ -64,7 +64,7 @@ export function Scatter({
           points between highest and lowest judge
         </text>
       </g>
-      <g className="svgmono">
+      <g className="svgnum">
         {yTicks.map((tick) => (
           <g key={tick}>
             <path d={`M${x(0) - 10} ${y(tick)}H${WIDTH - 12}`} stroke="var(--line)" />

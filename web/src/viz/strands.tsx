@@ -221,7 +221,7 @@ function StrandLine({
       {state === "done" && !ranked && (
         <path d={curve(x.last, y, x.end, mid)} stroke="var(--ink)" strokeWidth="1.15" opacity=".3" />
       )}
-      {ranked && !won && <path d={`M${x.last + 5} ${y - 3}v6`} stroke="var(--c)" strokeWidth="1.5" />}
+      {ranked && !won && <path d={`M${x.last + 5} ${y - 3}v6`} stroke="var(--ink3)" strokeWidth="1.5" />}
       {won && (
         <>
           <path d={curve(x.last, y, x.end, mid + (rank - 1) * 15)} stroke="var(--ink)" strokeWidth="2.2" />
