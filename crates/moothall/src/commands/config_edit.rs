@@ -1,13 +1,12 @@
 //! Changes settings in the user's configuration file and keeps everything else, including comments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use moothall_core::model::ModelName;
 use moothall_core::text;
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
 
-use crate::args::GlobalArgs;
-use crate::config::{Config, FILE_NAME, LoadedConfig};
+use crate::config::{Config, ConfigFileCandidate, ConfigFileSource, FILE_NAME, LoadedConfig};
 use crate::error::CliError;
 use crate::files::{self, NewFileMode};
 use crate::terminal::{GREEN, YELLOW};
@@ -25,13 +24,31 @@ pub(crate) struct ConfigChange {
 }
 
 impl ConfigFile {
-    /// The file of `--config`, or the one in the user's configuration directory.
-    pub(crate) fn open(global: &GlobalArgs, loaded: &LoadedConfig) -> Result<Self, CliError> {
-        let own_file = || loaded.locations.folders.config.join(FILE_NAME);
-        let path = global.config.clone().unwrap_or_else(own_file);
+    /// The file of `--config` or `MOOTHALL_CONFIG`, or the one in the user's configuration
+    /// directory; never the untrusted one in the working directory.
+    pub(crate) fn open(loaded: &LoadedConfig) -> Result<Self, CliError> {
+        let trusted = |one: &&ConfigFileCandidate| one.by != ConfigFileSource::WorkingFolder;
+        let path = match loaded.locations.candidates.iter().find(trusted) {
+            Some(candidate) => candidate.path.clone(),
+            None => loaded.locations.folders.config.join(FILE_NAME),
+        };
         let before = files::read_or_empty(&path)
             .map_err(|error| CliError::usage("cannot read the configuration").with_source(error))?;
         Ok(Self { path, before })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file has a URL for this provider.
+    pub(crate) fn has_base_url(&self, provider: &str) -> bool {
+        let text: Result<toml::Table, _> = self.before.parse();
+        text.is_ok_and(|file| {
+            file.get("provider").is_some_and(|all| {
+                all.get(provider).is_some_and(|one| one.get("base_url").is_some())
+            })
+        })
     }
 
     /// Applies an edit such as [`with`].

@@ -43,7 +43,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &InitArgs) -> anyhow::Result<CliExi
     }
     let context = CommandContext::load(global.config.as_deref(), toml::Table::new())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
-    let file = ConfigFile::open(global, &context.loaded)?;
+    let file = ConfigFile::open(&context.loaded)?;
     let runtime = runtime()?;
     let answered = runtime.block_on(async {
         show_text(&format!("{BOLD}1 of 5  Model{BOLD:#}\n"));

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::config_edit::{self, ConfigFile};
 use super::{InterruptibleResult, block_on, failure};
 use crate::args::{GlobalArgs, ModelsArgs};
+use crate::config::ConfigOrigin;
 use crate::context::{CommandContext, ConfigFlags};
 use crate::display::table::{Table, TableColumn};
 use crate::error::{CliError, CliExit};
@@ -35,7 +36,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &ModelsArgs) -> anyhow::Result<CliE
     let context = CommandContext::load(global.config.as_deref(), flags.into_table())?;
     logging::start(&context.loaded.resolved.config.log, global.verbose);
     match &args.check {
-        Some(model) => check(global, &context, model.as_ref(), args),
+        Some(model) => check(&context, model.as_ref(), args),
         None => list(&context, args),
     }
 }
@@ -205,7 +206,6 @@ pub(crate) fn token_label(tokens: Option<u64>) -> String {
 }
 
 fn check(
-    global: &GlobalArgs,
     context: &CommandContext,
     named: Option<&ModelName>,
     args: &ModelsArgs,
@@ -225,12 +225,16 @@ fn check(
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let as_json = args.json;
-    if args.save {
-        // Also if the call fails: the window does not depend on it.
-        let preview = save_window(global, context, &model, &served)?;
-        if !as_json {
-            terminal::print(&preview)?;
-        }
+    // Also if the call fails: the window does not depend on it. Its result is reported after that
+    // of the call.
+    let saved = match args.save {
+        true => save_window(context, &model, &served).map(Some),
+        false => Ok(None),
+    };
+    if let Ok(Some(preview)) = &saved
+        && !as_json
+    {
+        terminal::print(preview)?;
     }
     let served_json: Vec<Value> =
         served.iter().map(|one| json!({"name": one.name, "context_tokens": one.context})).collect();
@@ -275,6 +279,7 @@ fn check(
         };
         terminal::print(&format!("{line}{}", served_text(&model, &served, configured)))?;
     }
+    saved?;
     Ok(CliExit::Fine)
 }
 
@@ -295,7 +300,6 @@ async fn served_models(context: &CommandContext, model: &ModelName) -> Vec<Serve
 
 /// Writes the window that the server states into the configuration file. Returns what changed.
 fn save_window(
-    global: &GlobalArgs,
     context: &CommandContext,
     model: &ModelName,
     served: &[ServedModel],
@@ -306,7 +310,29 @@ fn save_window(
         return Err(CliError::failed(format!("the server of {model} states no context window"))
             .with_hint(format!("set `context` in [provider.{name}] of the configuration file")));
     };
-    let file = ConfigFile::open(global, &context.loaded)?;
+    // The address of an untrusted file must not become the user's own.
+    context.refuse_untrusted_provider(model)?;
+    let file = ConfigFile::open(&context.loaded)?;
+    let locations = &context.loaded.locations;
+    if let Some(used) = locations.used().filter(|used| used.path != file.path()) {
+        let unread = format!(
+            "cannot save: {} is in use instead of {}",
+            used.path.display(),
+            file.path().display()
+        );
+        return Err(CliError::usage(unread)
+            .with_hint(format!("to change it, pass `--config {}`", used.path.display())));
+    }
+    let origin = context.loaded.resolved.origin(&format!("provider.{name}.base_url"));
+    if file.has_base_url(name) && !matches!(origin, ConfigOrigin::File { .. }) {
+        return Err(CliError::usage(format!(
+            "cannot save: {} names another server for {name} than the one that was checked",
+            file.path().display()
+        ))
+        .with_hint(format!(
+            "change `base_url` in [provider.{name}], or check the server of the file"
+        )));
+    }
     let change =
         file.change(|text| config_edit::with_window(text, name, &provider.base_url, window))?;
     change.write()?;

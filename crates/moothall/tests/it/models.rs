@@ -183,9 +183,28 @@ fn a_model_check_saves_the_window_of_the_server() {
     let ran = world.run(&[&save[..], &["lab/small.gguf"]].concat());
     assert_eq!(ran.code, Some(4), "{ran}");
     assert_eq!(world.read("lab.toml"), format!("{file}context = 4096\n"));
+    // The call is reported first.
     let ran = world.run(&[&save[..], &["lab/tiny"]].concat());
-    let error = "error: the server of lab/tiny states no context window\n";
-    assert!(ran.code == Some(4) && ran.stderr.starts_with(error), "{ran}");
+    let hint = "hint: tiny is not among the models of this server: small.gguf\n";
+    assert!(ran.code == Some(4) && ran.stderr.ends_with(hint), "{ran}");
+    // Another server than that of the file.
+    let other = format!("http://localhost:{}/v1", server.port());
+    let ran = world.run(&[&save[..], &["lab/small.gguf", "--base-url", &other]].concat());
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_eq!(world.read("lab.toml"), format!("{file}context = 4096\n"));
+}
+
+/// Regression: the address in the `moothall.toml` of a cloned repository became the user's own.
+#[test]
+fn a_model_check_never_saves_the_address_of_an_untrusted_file() {
+    let (world, server) = (World::new(), model_server());
+    let config =
+        format!("model = \"lab/small.gguf\"\n[provider.lab]\nbase_url = \"http://{server}/v1\"\n");
+    world.write("moothall.toml", &config);
+    let ran = world.run(&["models", "--check", "--save"]);
+    assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
+    assert!(!world.root().join("home/.config/moothall/moothall.toml").exists());
+    assert_eq!(world.read("moothall.toml"), config);
 }
 
 #[test]
