@@ -78,6 +78,10 @@ impl RunLedger {
         self.outage_waits_ended.send_replace(true);
     }
 
+    pub(crate) fn has_ended_outage_waits(&self) -> bool {
+        *self.outage_waits_ended.borrow()
+    }
+
     /// Completes after [`RunLedger::end_outage_waits`].
     pub(crate) async fn outage_waits_ended(&self) {
         // The sender lives as long as this ledger, so this cannot fail.

@@ -74,6 +74,10 @@ impl Gateway {
                             listener.restart();
                         }
                         failures.push((model, fault));
+                        // A pause ends the calls that wait; no other model may get them.
+                        if ledger.has_ended_outage_waits() {
+                            return Err(all_unavailable(request, failures));
+                        }
                     }
                     Err(fault) => return Err(fault.failure),
                 }

@@ -8,7 +8,7 @@ use moothall_core::MicroUsd;
 use moothall_core::model::{CacheDuration, FailureKind, ModelRequest, PromptBlock};
 use moothall_models::settings::ProviderSettings;
 use moothall_models::{
-    Budget, Catalog, EnterFuture, Gateway, GatewayOptions, MinuteQuota, ProviderConnections,
+    Budget, Catalog, EnterFuture, Gateway, GatewayOptions, MinuteQuota, Pass, ProviderConnections,
     QuotaFuture, RecordingMode, RecordingStore, RunLedger, ScriptedBackend, SharedLimiter, said,
 };
 use moothall_testkit::{
@@ -330,17 +330,22 @@ async fn an_overloaded_provider_is_retried_longer_once_it_has_answered() {
     assert!(failed.timing.tries > 7, "{:?}", failed.timing);
 }
 
-/// Other processes use all slots of the provider.
+/// Other processes use all slots of the OpenAI model.
 #[derive(Debug)]
 struct OccupiedLimiter;
 
 impl SharedLimiter for OccupiedLimiter {
-    fn enter<'a>(&'a self, _: &'a str, _: u32) -> EnterFuture<'a> {
-        Box::pin(std::future::pending())
+    fn enter<'a>(&'a self, model: &'a str, _: u32) -> EnterFuture<'a> {
+        Box::pin(async move {
+            if model == model_of(ProviderProtocol::OpenAi).to_string() {
+                std::future::pending::<()>().await;
+            }
+            Box::new(()) as Pass
+        })
     }
 
     fn wait_for_quota<'a>(&'a self, _: &'a str, _: u64, _: MinuteQuota) -> QuotaFuture<'a> {
-        Box::pin(std::future::pending())
+        Box::pin(std::future::ready(()))
     }
 }
 
@@ -350,9 +355,14 @@ async fn a_pause_ends_the_wait_for_a_limit_shared_with_other_processes() {
     let server = FakeProvider::start().await.unwrap();
     let options = options(&server, ProviderSettings::default());
     let gateway = Gateway::with_shared_limiter(options, Arc::new(OccupiedLimiter));
-    let (ledger, request) = (RunLedger::unlimited(), request(ProviderProtocol::OpenAi));
-    let pause = async { ledger.end_outage_waits() };
-    let (report, ()) = tokio::join!(gateway.call(&request, &ledger, None), pause);
-    assert_eq!(report.result.unwrap_err().kind, FailureKind::RateLimited);
-    assert_eq!(server.stats().received, 0);
+    let request = request(ProviderProtocol::OpenAi);
+    // Regression: the fallback, which has a free slot, got the call.
+    let fallbacks = vec![model_of(ProviderProtocol::Anthropic)];
+    for request in [request.clone(), ModelRequest { fallbacks, ..request }] {
+        let ledger = RunLedger::unlimited();
+        let pause = async { ledger.end_outage_waits() };
+        let (report, ()) = tokio::join!(gateway.call(&request, &ledger, None), pause);
+        assert_eq!(report.result.unwrap_err().kind, FailureKind::RateLimited);
+        assert_eq!(server.stats().received, 0);
+    }
 }
