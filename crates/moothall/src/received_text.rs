@@ -1,7 +1,9 @@
 //! How much models have sent of the answers that are under way, for the line that shows progress.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use moothall_models::ReplyListener;
 
@@ -20,17 +22,26 @@ pub(crate) fn large_prompt(tokens: u64) -> Option<String> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReceivedText(Arc<CallCounts>);
 
-/// Sums over the calls that are under way.
+/// The calls that are under way.
 #[derive(Debug, Default)]
 struct CallCounts {
+    /// Received from all of them.
     bytes: AtomicU64,
-    prompt_tokens: AtomicU64,
+    /// The size of each prompt, and how many calls have it. Not their sum: most of them may wait
+    /// for others to end.
+    prompt_tokens: Mutex<BTreeMap<u64, usize>>,
+}
+
+impl CallCounts {
+    fn prompts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.prompt_tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl ReceivedText {
     /// Counts the text of one call until the listener is dropped.
     pub(crate) fn listener(&self, prompt_tokens: u64) -> Box<dyn ReplyListener> {
-        self.0.prompt_tokens.fetch_add(prompt_tokens, Ordering::Relaxed);
+        *self.0.prompts().entry(prompt_tokens).or_default() += 1;
         Box::new(CallListener { counts: Arc::clone(&self.0), bytes: 0, prompt_tokens })
     }
 
@@ -42,9 +53,14 @@ impl ReceivedText {
         }
     }
 
-    /// Same as [`Self::label`], and the size of a large prompt before the first token.
+    /// Same as [`Self::label`], and the size of the largest prompt before the first token.
     pub(crate) fn label_with_prompt(&self) -> Option<String> {
-        self.label().or_else(|| large_prompt(self.0.prompt_tokens.load(Ordering::Relaxed)))
+        self.label().or_else(|| large_prompt(*self.0.prompts().last_key_value()?.0))
+    }
+
+    /// Whether a call is under way.
+    pub(crate) fn has_calls(&self) -> bool {
+        !self.0.prompts().is_empty()
     }
 }
 
@@ -70,7 +86,13 @@ impl ReplyListener for CallListener {
 impl Drop for CallListener {
     fn drop(&mut self) {
         self.restart();
-        self.counts.prompt_tokens.fetch_sub(self.prompt_tokens, Ordering::Relaxed);
+        let mut prompts = self.counts.prompts();
+        if let Entry::Occupied(mut same) = prompts.entry(self.prompt_tokens) {
+            *same.get_mut() -= 1;
+            if *same.get() == 0 {
+                same.remove();
+            }
+        }
     }
 }
 

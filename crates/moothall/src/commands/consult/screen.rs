@@ -53,6 +53,8 @@ pub(crate) struct ConsultScreen {
     announced_class: Option<IsolationClass>,
     /// The text of answers that are under way.
     received: ReceivedText,
+    /// Whether the run is driven by this process and not by a worker.
+    has_calls_here: bool,
     /// What the program waits for before the first event, and since when.
     waiting: Option<(String, Instant)>,
     notice: Option<String>,
@@ -79,6 +81,7 @@ impl ConsultScreen {
             budget: None,
             announced_class: None,
             received: ReceivedText::default(),
+            has_calls_here: false,
             waiting: None,
             notice: None,
             started: Instant::now(),
@@ -92,8 +95,9 @@ impl ConsultScreen {
         self.budget = budget;
     }
 
-    /// Where to count the text of answers; `None` if nothing shows it.
-    pub(crate) fn received(&self) -> Option<ReceivedText> {
+    /// Where the calls of this process are counted; `None` if nothing shows them.
+    pub(crate) fn received(&mut self) -> Option<ReceivedText> {
+        self.has_calls_here = true;
         (self.style == ProgressStyle::Live).then(|| self.received.clone())
     }
 
@@ -197,11 +201,13 @@ impl ConsultScreen {
         let (columns, rows) = terminal::size();
         let status = process_resources::connections().status();
         let received = self.received.label_with_prompt();
+        // Downloads and sandboxes that boot take time, too.
+        let waits = !self.has_calls_here || self.received.has_calls();
         let frame = FrameInput {
             columns,
             rows,
             elapsed: self.started.elapsed(),
-            quiet: self.last_event.elapsed(),
+            quiet: if waits { self.last_event.elapsed() } else { Duration::ZERO },
             now_ms: now_ms(),
             budget: self.budget,
             models: &self.models,

@@ -96,7 +96,8 @@ impl RunProgressView {
             parts.push(format!("{} s", since.elapsed().as_secs()));
             parts.extend(display::queued(status.queued));
             parts.extend(status.outage.as_ref().map(display::outage));
-            let line = display::cut(&parts.join(", "), terminal::size().0.saturating_sub(1));
+            // The ellipsis takes one column; some terminals wrap after the last one.
+            let line = display::cut(&parts.join(", "), terminal::size().0.saturating_sub(2));
             terminal::clear_line();
             terminal::note(&format!("{DIM}{line}{DIM:#}"));
         }
