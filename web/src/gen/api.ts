@@ -1726,7 +1726,7 @@ same_company: boolean,
  */
 settings: Array<ForkChange>, 
 /**
- * All moves, matched by similarity, by rank in the second consultation.
+ * All moves, matched by similarity, by tier or rank in the second consultation.
  */
 moves: Array<MoveMatch>, };
 

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::consult_report::ConsultReport;
 use crate::consult::{MIN_SIMILAR_PERCENT, Move, RankedMove, similarity_percent};
 use crate::evidence::{CalendarDay, DataGap, Fact, FactId, FactSheet};
-use crate::verdict::{StabilityReport, TierList};
+use crate::verdict::{StabilityReport, TierList, VerdictTier};
 
 /// All differences. Unchanged items are only counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConsultDiff {
     /// The dates of the evidence, if they differ.
     pub as_of: Option<ValueDiff<Option<CalendarDay>>>,
-    /// Moves that were added, removed or changed, by rank in the second consultation, then in the
-    /// first.
+    /// Moves that were added, removed or changed, by tier or rank in the second consultation, then
+    /// in the first.
     pub moves: Vec<MoveDiff>,
     /// The number of unchanged moves.
     pub moves_unchanged: usize,
@@ -182,8 +182,8 @@ impl ConsultDiff {
     }
 }
 
-/// All moves of two consultations, matched by similarity as in [`consult_diff`] and ordered by rank
-/// in the second consultation, then in the first.
+/// All moves of two consultations, matched by similarity as in [`consult_diff`] and ordered by tier
+/// or rank in the second consultation, then in the first.
 pub fn matched_moves(before: &ConsultReport, after: &ConsultReport) -> Vec<MoveMatch> {
     let matches = matches(before, after).into_iter();
     let places = matches.map(|(was, is)| MoveMatch {
@@ -191,12 +191,16 @@ pub fn matched_moves(before: &ConsultReport, after: &ConsultReport) -> Vec<MoveM
         after: is.map(|is| move_place(after, is).0),
     });
     let mut places: Vec<MoveMatch> = places.collect();
-    places.sort_by_key(|one| (rank(&one.after), rank(&one.before)));
+    places.sort_by_key(|one| (order(&one.after), order(&one.before)));
     places
 }
 
-fn rank(place: &Option<MovePlace>) -> u32 {
-    place.as_ref().and_then(|place| place.rank).unwrap_or(u32::MAX)
+/// Tiers first, in which moves have no order.
+fn order(place: &Option<MovePlace>) -> (bool, Option<VerdictTier>, u32) {
+    let Some(place) = place else { return (true, None, u32::MAX) };
+    let tiers = [VerdictTier::Lead, VerdictTier::Middle, VerdictTier::Behind];
+    let tier = tiers.into_iter().find(|tier| place.tier.as_deref() == Some(tier.text()));
+    (tier.is_none(), tier, place.rank.unwrap_or(u32::MAX))
 }
 
 fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize) {
@@ -223,7 +227,7 @@ fn moves(before: &ConsultReport, after: &ConsultReport) -> (Vec<MoveDiff>, usize
         let (before, after) = (was.map(|was| was.0), is.map(|is| is.0));
         compared.push(MoveDiff { change, before, after, scores });
     }
-    compared.sort_by_key(|one| (rank(&one.after), rank(&one.before)));
+    compared.sort_by_key(|one| (order(&one.after), order(&one.before)));
     (compared, unchanged)
 }
 

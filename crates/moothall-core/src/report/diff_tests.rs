@@ -111,3 +111,31 @@ fn a_diff_matches_moves_by_text_and_equal_texts_by_number() {
     let (old, new): (Vec<&Move>, Vec<&Move>) = (old.iter().collect(), new.iter().collect());
     assert_eq!(pairs(&old, &new), [(2, 2), (1, 0), (2, 3)]);
 }
+
+#[test]
+fn compared_moves_are_ordered_by_tier_and_then_by_rank() {
+    let place = |move_id: &str, tier: Option<VerdictTier>, rank: Option<u32>| {
+        Some(MovePlace {
+            move_id: move_id.to_owned(),
+            title: String::new(),
+            rank,
+            recommended: false,
+            total: None,
+            tier: tier.map(|tier| tier.text().to_owned()),
+        })
+    };
+    let mut places = [
+        None,
+        place("m1", None, None),
+        place("m2", None, Some(2)),
+        place("m3", Some(VerdictTier::Behind), None),
+        place("m4", None, Some(1)),
+        place("m5", Some(VerdictTier::Middle), None),
+        place("m6", Some(VerdictTier::Lead), None),
+    ];
+    places.sort_by_key(order);
+    let ids = places.each_ref().map(|place| place.as_ref().map(|place| place.move_id.as_str()));
+    // A removed move and one without a rank keep their order.
+    let expected = [Some("m6"), Some("m5"), Some("m3"), Some("m4"), Some("m2"), None, Some("m1")];
+    assert_eq!(ids, expected);
+}

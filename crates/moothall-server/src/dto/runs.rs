@@ -151,7 +151,7 @@ pub struct RunComparison {
     /// Settings that differ.
     #[cfg_attr(test, ts(type = "Array<ForkChange>"))]
     pub settings: Vec<ForkChange>,
-    /// All moves, matched by similarity, by rank in the second consultation.
+    /// All moves, matched by similarity, by tier or rank in the second consultation.
     pub moves: Vec<MoveMatch>,
 }
 
