@@ -81,6 +81,10 @@ impl SharedLimiter for StoreLimiter {
         quota: MinuteQuota,
     ) -> QuotaFuture<'a> {
         Box::pin(async move {
+            // One call of this process books at a time: a run that pauses leaves at most one
+            // booking unused, for which every process would wait.
+            let queue = self.queue(name);
+            let _turn = queue.turn.lock().await;
             for part in quota.steps(amount) {
                 // If the store fails, the use of the quota is unknown, so no call may start.
                 let wait = loop {
