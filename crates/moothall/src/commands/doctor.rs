@@ -483,11 +483,12 @@ fn unenforced_limits(report: &ProbeReport) -> Vec<moothall_core::sandbox::LimitN
         .collect()
 }
 
-/// How to improve an engine that works.
+/// What to do about an engine that failed its self-tests, or how to improve one that works.
 fn advice(report: &ProbeReport) -> Option<String> {
+    let of_faults = (!report.faults().is_empty()).then(|| LOG_HINT.to_owned());
     let of_version = version_warning(report.engine.as_str(), &report.version);
     let of_class = class_advice(report.class).map(str::to_owned);
-    let all: Vec<String> = of_version.into_iter().chain(of_class).collect();
+    let all: Vec<String> = of_faults.into_iter().chain(of_version).chain(of_class).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 

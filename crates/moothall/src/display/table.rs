@@ -43,8 +43,7 @@ impl TableColumn {
         cells.max(self.title.len()).max(self.min_width)
     }
 
-    fn padded(&self, cell: &str) -> String {
-        let width = self.width();
+    fn padded(&self, cell: &str, width: usize) -> String {
         match self.is_number {
             true => format!("{cell:>width$}"),
             false => format!("{cell:<width$}"),
@@ -73,12 +72,15 @@ impl Table {
     }
 
     pub(crate) fn header(&self) -> String {
-        self.line(|column| column.title)
+        self.line(&self.widths(), |column| column.title)
     }
 
     pub(crate) fn rows(&self) -> Vec<String> {
         let count = self.columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
-        let row = |row: usize| self.line(|column| column.cells.get(row).map_or("", String::as_str));
+        let widths = self.widths();
+        let row = |row: usize| {
+            self.line(&widths, |column| column.cells.get(row).map_or("", String::as_str))
+        };
         (0..count).map(row).collect()
     }
 
@@ -87,9 +89,15 @@ impl Table {
         self.width().saturating_sub(self.last_width())
     }
 
-    fn line(&self, cell: impl Fn(&TableColumn) -> &str) -> String {
+    /// The widths of the columns, computed once for all lines.
+    fn widths(&self) -> Vec<usize> {
+        self.columns.iter().map(TableColumn::width).collect()
+    }
+
+    fn line(&self, widths: &[usize], cell: impl Fn(&TableColumn) -> &str) -> String {
+        let columns = self.columns.iter().zip(widths);
         let cells: Vec<String> =
-            self.columns.iter().map(|column| column.padded(cell(column))).collect();
+            columns.map(|(column, width)| column.padded(cell(column), *width)).collect();
         cells.join(&" ".repeat(GAP)).trim_end().to_owned()
     }
 
