@@ -95,6 +95,13 @@ async function problemOf(response: Response): Promise<Problem> {
   }
 }
 
+/** A problem in one line: the server writes neither full stops nor capital letters. */
+export function problemWords({ message, hint }: Pick<Problem, "message" | "hint">): string {
+  if (!hint) return message;
+  const stop = /[.!?:…]$/.test(message) ? "" : ".";
+  return `${message}${stop} ${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
+}
+
 export function asProblem(error: unknown): Problem {
   return error instanceof Problem ? error : new Problem(0, "unknown", String(error));
 }

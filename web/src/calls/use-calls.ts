@@ -36,6 +36,8 @@ export function useCalls(run: string, query: string, head: number, isOver: boole
     let shown = 0;
     let busy = false;
     let again = false;
+    // Pages loaded before this was set may not be added to the list.
+    let restart = false;
     const load = async () => {
       if (busy) {
         again = true;
@@ -45,9 +47,12 @@ export function useCalls(run: string, query: string, head: number, isOver: boole
       try {
         let more = true;
         while (more) {
+          if (restart) calls = [];
+          restart = false;
           const after = calls.at(-1)?.seq ?? 0;
           const limit = calls.length === 0 ? FIRST : NEXT;
           const page = await get<CallPage>(`${path}after=${after}&limit=${limit}`, stop.signal);
+          if (restart) continue;
           calls = calls.concat(page.calls);
           more = page.next !== undefined;
           // While all calls are loaded again, the list never gets shorter.
@@ -70,7 +75,7 @@ export function useCalls(run: string, query: string, head: number, isOver: boole
     loader.current = {
       more: () => void load(),
       reload: () => {
-        calls = [];
+        restart = true;
         void load();
       },
     };

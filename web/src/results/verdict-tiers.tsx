@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import { useState } from "react";
 import { Link } from "react-router";
-import { asProblem, post } from "../api/client";
+import { asProblem, post, problemWords } from "../api/client";
 import { useMay } from "../api/session";
 import type {
   ConsultView,
@@ -180,8 +180,7 @@ function Accept({ view, refresh }: { view: RunView; refresh: () => void }) {
       toast({ text: "The verdict is approved. The warning stays, and the receipt records it.", tone: "neutral" });
       refresh();
     } catch (error) {
-      const { message, hint } = asProblem(error);
-      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+      toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };
   if (!may) return " A reviewer decides this.";

@@ -114,6 +114,7 @@ describe("the heading of the results", () => {
 
   it("counts the moves of a ranking", () => {
     expect([recommendedWords(consult), choiceWords(consult)]).toEqual(["Three moves", undefined]);
+    expect(recommendedWords({ ...consult, recommended: [] })).toBe("No recommended moves");
   });
 
   it("comes with what is not final", () => {
@@ -128,17 +129,19 @@ describe("the heading of the results", () => {
       said(complete, judged([])),
       said({ state: "running" }, judged([])),
       said({ state: "cancelled" }, judged([])),
-      // Forecasts follow the final verdict.
+      // Regression: forecasts and further passes follow an empty list, and the page said that nothing is recommended.
       said({ state: "running" }, judged([], tierList(), [])),
+      said({ state: "cancelled" }, judged([], tierList(), [])),
     ]).toEqual([
       undefined,
       "The order is final when all debates have finished.",
       "The run ended early, so this is not a ranking.",
-      "No move is recommended.",
+      undefined,
       undefined,
       "These are the tiers after stage 1; later stages may change them.",
       "These are the tiers after stage 1; the run ended early.",
-      undefined,
+      "These are the tiers after stage 1; the run is not finished.",
+      "These are the tiers after stage 1; the run ended early.",
     ]);
   });
 });

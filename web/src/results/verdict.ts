@@ -129,20 +129,26 @@ export function choiceWords({ recommended, verdict }: ConsultView): string | und
 /** The heading of the moves that a run recommends. */
 export function recommendedWords({ recommended, verdict }: ConsultView): string {
   const count = recommended.length;
-  if (verdict && count === 0) return verdict.tiers.controls.check === "failed" ? "No verdict" : "No recommended moves";
+  if (count === 0) return verdict?.tiers.controls.check === "failed" ? "No verdict" : "No recommended moves";
   if (verdict) return count === 1 ? "Recommended move" : "Recommended moves";
-  return ["No moves", "One move", "Two moves", "Three moves", "Four moves", "Five moves"][count] ?? `${count} moves`;
+  return ["One move", "Two moves", "Three moves", "Four moves", "Five moves"][count - 1] ?? `${count} moves`;
+}
+
+/** Whether the order of the moves, or their tiers, can no longer change. */
+export function isFinal({ status }: RunView, { recommended }: ConsultView): boolean {
+  return status.state === "complete" || recommended.length > 0;
 }
 
 /** Why the order of the moves, or their tiers, may still change or is incomplete; nothing once it is final. */
-export function unfinishedWords({ status }: RunView, { recommended, verdict }: ConsultView): string | undefined {
+export function unfinishedWords(view: RunView, consult: ConsultView): string | undefined {
+  const { status } = view;
+  const { verdict } = consult;
+  if (isFinal(view, consult)) return undefined;
   if (verdict) {
-    if (status.state === "complete" || verdict.again.length === 0) return undefined;
-    const next = isOver(status) ? "the run ended early" : "later stages may change them";
-    return `These are the tiers after stage ${verdict.stage}; ${next}.`;
+    // Forecasts, or another pass of `--repeat`, follow the last stage.
+    const goesOn = verdict.again.length > 0 ? "later stages may change them" : "the run is not finished";
+    return `These are the tiers after stage ${verdict.stage}; ${isOver(status) ? "the run ended early" : goesOn}.`;
   }
-  if (recommended.length > 0) return undefined;
-  if (status.state === "complete") return "No move is recommended.";
   return isOver(status)
     ? "The run ended early, so this is not a ranking."
     : "The order is final when all debates have finished.";

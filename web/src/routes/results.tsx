@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 import { Link, useLocation, useParams, useSearchParams } from "react-router";
-import { asProblem, post } from "../api/client";
+import { asProblem, post, problemWords } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import type { RunList } from "../gen/api";
@@ -13,7 +13,7 @@ import { Disagreement } from "../results/disagreement";
 import { Forecasts } from "../results/forecasts";
 import { MoveCard } from "../results/move-card";
 import { OtherMoves } from "../results/other-moves";
-import { recommendedWords, unfinishedWords, verdictOf } from "../results/verdict";
+import { isFinal, recommendedWords, unfinishedWords, verdictOf } from "../results/verdict";
 import { VerdictTiers } from "../results/verdict-tiers";
 import { EvidenceSheets } from "../run/evidence";
 import { ForkAction, ForkedFrom } from "../run/fork";
@@ -65,7 +65,7 @@ function Verdict({ view, consult, refresh }: { view: RunView; consult: ConsultVi
   const all = ranked(consult);
   const hasPanel = Boolean(consult.verdict);
   const unfinished = unfinishedWords(view, consult);
-  const final = unfinished === undefined;
+  const final = isFinal(view, consult);
   // The scores of the defence order nothing when a panel judged.
   const top = final || hasPanel ? all.filter((one) => consult.recommended.includes(one.move_id)) : all.slice(0, 3);
   const left = all.filter((one) => !top.includes(one));
@@ -283,8 +283,7 @@ function Held({ view, one, refresh }: { view: RunView; one: MoveView; refresh: (
       toast({ text: `${one.move_id} is approved. The receipt records it.`, tone: "neutral" });
       refresh();
     } catch (error) {
-      const { message, hint } = asProblem(error);
-      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+      toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };
   return (

@@ -5,7 +5,7 @@ import { stateWords } from "../drafts/words";
 import type { ReviewLinkDetail } from "../gen/api";
 import { dayAndTime, plain } from "../model/format";
 import { type Decision, decide, hideToken, readToken, showDraft } from "../review-link/link-api";
-import { CodeText } from "../ui/code-text";
+import { ProblemText } from "../ui/code-text";
 import { FormProblem } from "../ui/form-problem";
 import { Button, Empty, Loading, Note, Tag } from "../ui/parts";
 
@@ -44,7 +44,7 @@ export default function Review() {
     if (!problem) return <Loading what="the draft" />;
     return (
       <Empty page title="This link cannot be used" action={<a href="/drafts">All drafts</a>}>
-        <CodeText text={`${problem.message}. ${problem.hint ?? ""}`} />
+        <ProblemText problem={problem} />
       </Empty>
     );
   }

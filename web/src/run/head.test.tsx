@@ -8,10 +8,12 @@ import { Banners, RunHead } from "./head";
 
 const running = fixture as unknown as RunView;
 const paused: RunView = { ...running, status: { state: "paused", reason: "person", detail: "paused by ada" } };
+const refresh = vi.fn();
 let respond: ((response: Response) => void) | undefined;
 
 beforeEach(() => {
   respond = undefined;
+  refresh.mockClear();
   vi.stubGlobal("fetch", (path: string) => {
     if (path === "/api/session") return Promise.resolve(Response.json({ scopes: ["run"] }));
     return new Promise<Response>((done) => {
@@ -27,7 +29,7 @@ afterEach(() => {
 function head(view: RunView) {
   return (
     <MemoryRouter>
-      <RunHead view={view} link={{ kind: "live", by: "stream" }} title="Helix" refresh={() => {}} />
+      <RunHead view={view} link={{ kind: "live", by: "stream" }} title="Helix" refresh={refresh} />
     </MemoryRouter>
   );
 }
@@ -41,10 +43,29 @@ it("a run is resuming from the click until its first event", async () => {
   expect(button("Resuming…").disabled).toBe(true);
   await isRequested();
   respond?.(Response.json({}));
-  rerender(head(paused));
+  await vi.waitFor(() => expect(refresh).toHaveBeenCalled());
   expect(button("Resuming…").disabled).toBe(true);
   rerender(head({ ...running, as_of_seq: paused.as_of_seq + 1 }));
   expect(button("Pause").disabled).toBe(false);
+});
+
+// Regression: a server that stopped before the first event left the only button disabled until the page was reloaded.
+it("a run whose driver ends without an event can be resumed again", async () => {
+  const idle = { ...paused, about: { ...paused.about, driven: false } };
+  const { rerender } = render(head(idle));
+  await userEvent.click(button("Resume"));
+  rerender(head(paused));
+  expect(button("Resuming…").disabled).toBe(true);
+  rerender(head(idle));
+  expect(button("Resume").disabled).toBe(false);
+});
+
+it("a run that is pausing can be stopped", async () => {
+  render(head(running));
+  await userEvent.click(button("Pause"));
+  await userEvent.click(button("Stop"));
+  await userEvent.click(button("Stop permanently"));
+  expect(button("Stopping…").disabled).toBe(true);
 });
 
 it("a pause that took effect is not pending again when another user resumes the run", async () => {

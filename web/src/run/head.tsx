@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "react-router";
-import { asProblem, post } from "../api/client";
+import { asProblem, post, problemWords } from "../api/client";
 import { useMay } from "../api/session";
 import { useGet } from "../api/use-get";
 import { callsPath } from "../calls/filters";
@@ -10,7 +10,7 @@ import type { RunView } from "../gen/run";
 import { capital, count, plain, shortId, timeWithSeconds } from "../model/format";
 import { isOver } from "../model/reduce";
 import { isSynthetic, reached } from "../model/select";
-import { CONDITION, conditionOfView, isActive } from "../model/status";
+import { CONDITION, conditionOfView } from "../model/status";
 import { NotifyButton } from "../notify/notify-button";
 import type { LinkState } from "../stream/stream";
 import { CodeText } from "../ui/code-text";
@@ -18,6 +18,7 @@ import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { ForkAction } from "./fork";
 import { isolationFix, isolationReason, isolationWords } from "./isolation";
+import { type Action, usePending } from "./pending";
 import { MOVES_ID } from "./review";
 
 const RUN_LIVES_IN_SERVER =
@@ -76,7 +77,7 @@ function willWait({ about, consult, status }: RunView): boolean {
 }
 
 /** The one status of the run: what it does, or that this page does not know. */
-export function StatusChip({ link, view, pending }: { link: LinkState; view: RunView; pending?: Pending | undefined }) {
+export function StatusChip({ link, view, pending }: { link: LinkState; view: RunView; pending?: Action | undefined }) {
   const mayReview = useMay("review") !== false;
   const seq = count(view.as_of_seq);
   const [look, word, detail] = ((): [string, string, string] => {
@@ -99,7 +100,7 @@ export function StatusChip({ link, view, pending }: { link: LinkState; view: Run
         return ["off", link.status === 404 ? "Deleted" : "No access", `event ${seq}`];
       case "live":
       case "ended": {
-        if (pending) return ["wait", PENDING[pending.what], `event ${seq}`];
+        if (pending) return ["wait", PENDING[pending], `event ${seq}`];
         const condition = conditionOfView(view);
         const { word, tone } = CONDITION[condition];
         const shown = condition === "needs-review" && !mayReview ? "Needs review" : word;
@@ -116,52 +117,34 @@ export function StatusChip({ link, view, pending }: { link: LinkState; view: Run
   );
 }
 
-/** An action that was requested and has not taken effect yet. */
-interface Pending {
-  what: "pause" | "resume" | "cancel";
-  /** The last event when it was requested. */
-  seq: number;
-}
+const PENDING: Record<Action, string> = { pause: "Pausing…", resume: "Resuming…", cancel: "Stopping…" };
 
-const PENDING: Record<Pending["what"], string> = { pause: "Pausing…", resume: "Resuming…", cancel: "Stopping…" };
-
-const SAID: Record<Pending["what"], string> = {
+const SAID: Record<Action, string> = {
   pause: "Pausing: calls in progress will finish first.",
   resume: "Resumed. Finished calls are not repeated.",
   cancel: "The run is being stopped.",
 };
 
 interface RunActions {
-  pending: Pending | undefined;
-  act: (what: Pending["what"]) => Promise<void>;
-}
-
-/** Whether an action has not taken effect yet: a resumed run sends an event, the others change the state of the run. */
-function isPending({ what, seq }: Pending, view: RunView): boolean {
-  if (isOver(view.status)) return false;
-  if (what === "resume") return view.as_of_seq <= seq;
-  return what === "cancel" || isActive(view);
+  pending: Action | undefined;
+  act: (what: Action) => Promise<void>;
 }
 
 function useRunActions(view: RunView, refresh: () => void): RunActions {
   const toast = useToast();
-  const [asked, setAsked] = useState<Pending>();
-  const pending = asked && isPending(asked, view) ? asked : undefined;
-  // Otherwise a pause would be pending again as soon as another user resumes the run.
-  if (asked && !pending) setAsked(undefined);
-  const act = async (what: Pending["what"]) => {
-    setAsked({ what, seq: view.as_of_seq });
+  const pending = usePending(view, refresh);
+  const act = async (what: Action) => {
+    pending.begin(what);
     try {
       await post(`/api/runs/${view.about.run_id}/${what}`);
       toast({ text: SAID[what], tone: "neutral" });
       if (what === "resume") refresh();
     } catch (error) {
-      setAsked(undefined);
-      const { message, hint } = asProblem(error);
-      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+      pending.cancel();
+      toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };
-  return { pending, act };
+  return { pending: pending.what, act };
 }
 
 /** At most one primary action: resume, or the results. A review and a spend limit have theirs below. */
@@ -180,12 +163,12 @@ function Actions({ view, actions: { pending, act } }: { view: RunView; actions: 
     <>
       {may && !over && !stands && (
         <Button icon="pause" disabled={waits} onClick={() => act("pause")}>
-          {pending?.what === "pause" ? PENDING.pause : "Pause"}
+          {pending === "pause" ? PENDING.pause : "Pause"}
         </Button>
       )}
       {may && stands && !decidedBelow && (
         <Button icon="play" look="primary" disabled={waits} onClick={() => act("resume")}>
-          {pending?.what === "resume" ? PENDING.resume : "Resume"}
+          {pending === "resume" ? PENDING.resume : "Resume"}
         </Button>
       )}
       {may &&
@@ -194,7 +177,6 @@ function Actions({ view, actions: { pending, act } }: { view: RunView; actions: 
           <>
             <Button
               look="danger"
-              disabled={waits}
               onClick={() => {
                 setSure(false);
                 void act("cancel");
@@ -205,8 +187,8 @@ function Actions({ view, actions: { pending, act } }: { view: RunView; actions: 
             <Button onClick={() => setSure(false)}>Keep running</Button>
           </>
         ) : (
-          <Button icon="stop" disabled={pending?.what === "cancel"} onClick={() => setSure(true)}>
-            {pending?.what === "cancel" ? PENDING.cancel : "Stop"}
+          <Button icon="stop" disabled={pending === "cancel"} onClick={() => setSure(true)}>
+            {pending === "cancel" ? PENDING.cancel : "Stop"}
           </Button>
         ))}
       <NotifyButton view={view} />
@@ -457,18 +439,18 @@ function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
   const toast = useToast();
   const may = useMay("run") !== false;
   const [dollars, setDollars] = useState(() => (((view.about.cap_micro_usd ?? 0) * 2) / 1e6 || 6).toFixed(2));
-  const [busy, setBusy] = useState(false);
+  const pending = usePending(view, refresh);
+  const busy = pending.what !== undefined;
   const resume = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
+    pending.begin("resume");
     try {
       await post(`/api/runs/${view.about.run_id}/resume`, { budget_usd: dollars });
       // The form goes away with the first event of the resumed run.
       refresh();
     } catch (error) {
-      setBusy(false);
-      const { message, hint } = asProblem(error);
-      toast({ text: hint ? `${message} ${hint}` : message, tone: "bad" });
+      pending.cancel();
+      toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };
   if (!may) return null;

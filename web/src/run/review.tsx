@@ -10,6 +10,7 @@ import { AgentText, AgentWords } from "../ui/agent-text";
 import { CodeText, ProblemText } from "../ui/code-text";
 import { FormProblem } from "../ui/form-problem";
 import { Button, Loading, Note, Tag } from "../ui/parts";
+import { usePending } from "./pending";
 
 /** What `moothall moves --json` prints, as far as this page uses it. */
 interface Moves {
@@ -80,7 +81,7 @@ function MovesList({
 }) {
   const may = useMay("review") !== false;
   const mayRun = useMay("run") !== false;
-  const [starting, setStarting] = useState(false);
+  const pending = usePending(view, refresh);
   const [problem, setProblem] = useState<Problem>();
   const send = async (to: string, body: unknown) => {
     try {
@@ -110,14 +111,14 @@ function MovesList({
             <Button
               look="primary"
               icon="play"
-              disabled={starting}
+              disabled={pending.what !== undefined}
               onClick={async () => {
-                setStarting(true);
                 // The panel goes away with the first event of the debates.
-                if (!(await send(`/api/runs/${view.about.run_id}/resume`, {}))) setStarting(false);
+                pending.begin("resume");
+                if (!(await send(`/api/runs/${view.about.run_id}/resume`, {}))) pending.cancel();
               }}
             >
-              {starting ? "Starting…" : "Start debates"}
+              {pending.what ? "Starting…" : "Start debates"}
             </Button>
           )}
         </span>

@@ -36,10 +36,13 @@ function List() {
     try {
       await work();
       setFailed(undefined);
+      return true;
     } catch (error) {
       setFailed(asProblem(error));
+      return false;
+    } finally {
+      reload();
     }
-    reload();
   };
   const revoke = (token: TokenSummary) => act(async () => void (await post(`/api/tokens/${token.id}/revoke`)));
   const tokens = [...(data?.tokens ?? [])].sort((a, b) => Number(a.state !== "active") - Number(b.state !== "active"));
@@ -109,7 +112,7 @@ function RevokeButton({ onRevoke, label }: { onRevoke: () => void; label: string
   );
 }
 
-function CreateToken({ onCreate }: { onCreate: (label: string, scope: Scope, days: number) => Promise<void> }) {
+function CreateToken({ onCreate }: { onCreate: (label: string, scope: Scope, days: number) => Promise<boolean> }) {
   const labelId = useId();
   const [label, setLabel] = useState("");
   const [scope, setScope] = useState<Scope>("run");
@@ -118,9 +121,9 @@ function CreateToken({ onCreate }: { onCreate: (label: string, scope: Scope, day
   const create = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
-    await onCreate(label.trim(), scope, Number(days));
+    const isMade = await onCreate(label.trim(), scope, Number(days));
     setBusy(false);
-    setLabel("");
+    if (isMade) setLabel("");
   };
   return (
     <form className="tokenform" onSubmit={create}>

@@ -1,5 +1,5 @@
 import { Fragment, useState } from "react";
-import type { Problem } from "../api/client";
+import { type Problem, problemWords } from "../api/client";
 import { plain } from "../model/format";
 import { Icon } from "./icon";
 
@@ -14,8 +14,8 @@ export function CodeText({ text }: { text: string }) {
 }
 
 /** Why a request was refused, with the hint of the server. */
-export function ProblemText({ problem: { message, hint } }: { problem: Pick<Problem, "message" | "hint"> }) {
-  return <CodeText text={hint ? `${message} ${hint}` : message} />;
+export function ProblemText({ problem }: { problem: Pick<Problem, "message" | "hint"> }) {
+  return <CodeText text={problemWords(problem)} />;
 }
 
 /** Copies a text; the button says whether it worked. */
