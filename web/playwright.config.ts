@@ -36,8 +36,8 @@ export default defineConfig({
     { name: "desktop", use: { viewport: { width: 1440, height: 900 } } },
     {
       name: "phone",
-      // What needs a wide screen, or has nothing to do with one.
-      testIgnore: [/faults\.spec/, /keyboard\.spec/],
+      // What needs a wide screen, has nothing to do with one, or sets both sizes itself.
+      testIgnore: [/faults\.spec/, /keyboard\.spec/, /verdict\.spec/],
       use: { ...devices["Pixel 7"], viewport: { width: 390, height: 844 } },
     },
   ],

@@ -18,5 +18,10 @@ export default defineConfig({
     manifest: "manifest.json",
   },
   server: { proxy: { "/api": { target: server, changeOrigin: true } } },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    setupFiles: ["src/test-setup.ts"],
+    testTimeout: 30_000,
+  },
 });

@@ -1,34 +1,12 @@
 // Small things that a first user stumbles over.
 import type { Page } from "@playwright/test";
-import { isLoaded, prepareRoutes } from "./routes";
+import { isLoaded, tooSmall } from "./routes";
 import { expect, Server, startRun, test, untilOver, viewOf, visit } from "./server";
 
-/** What on the open page is too small for a finger. Citations are within text and may be smaller. */
-function tooSmall(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
-    const targets =
-      ".btn, .seg button, select, summary, .nav a, .find, .stg, .lane, .zoombar nav button, .filter, input, textarea, " +
-      "body > main button, [role=tab], [role=option], .callsums button, .cite:is(a, button)";
-    return [...document.querySelectorAll<HTMLElement>(targets)].flatMap((one) => {
-      // A field with a frame is pressed anywhere in it, and a checkbox on its label.
-      const frame = one.closest(one.matches("[type=checkbox]") ? "label" : ".money, .companyfield");
-      const { width, height } = (frame ?? one).getBoundingClientRect();
-      const isSmall = height > 0 && height < (one.matches(".cite") ? 24 : 40);
-      return isSmall && one.checkVisibility() ? [`${one.className} "${one.textContent}" ${width}x${height}`] : [];
-    });
-  });
-}
-
-test("everything that is pressed on a phone is large enough for a finger", async ({ page, server, finished }, info) => {
-  test.skip(info.project.name !== "phone", "for fingers");
-  test.setTimeout(120_000);
+test("everything that is pressed in dialogs is large enough for a finger", async ({ page, finished }, info) => {
+  test.skip(info.project.name !== "phone", "for fingers; the pages themselves are in layout.spec.ts");
   const small: string[] = [];
   const look = async (at: string) => small.push(...(await tooSmall(page)).map((target) => `${at}: ${target}`));
-  for (const route of await prepareRoutes(page, server, finished)) {
-    await page.goto(route);
-    await isLoaded(page);
-    await look(route);
-  }
   const dialog = page.getByRole("dialog");
   await page.goto(`/runs/${finished}`);
   await isLoaded(page);
@@ -66,26 +44,6 @@ test("everything that is pressed on a phone is large enough for a finger", async
     await own.remove();
   }
   expect(small).toEqual([]);
-});
-
-test("backticks of messages are code on the page", async ({ page, server, finished }, info) => {
-  test.skip(info.project.name !== "desktop", "the same at both sizes");
-  test.setTimeout(120_000);
-  for (const route of [...(await prepareRoutes(page, server, finished)), "/review#none"]) {
-    await page.goto(route);
-    await isLoaded(page);
-    const raw = await page.locator("main").evaluate((main) => {
-      const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
-      const texts: string[] = [];
-      while (walker.nextNode()) {
-        const { textContent, parentElement } = walker.currentNode;
-        // Prompts and answers are shown as they are.
-        if (textContent?.includes("`") && !parentElement?.closest("pre")) texts.push(textContent);
-      }
-      return texts;
-    });
-    expect(raw, route).toEqual([]);
-  }
 });
 
 test("every page counts the same calls, and doing nothing is in every chart", async ({ page, server, finished }) => {
@@ -189,33 +147,23 @@ async function notifyMe(page: Page): Promise<void> {
   await expect(page.getByRole("button", { name: "Notifying" })).toHaveAttribute("aria-pressed", "true");
 }
 
-test("the browser notifies when a run ends, after somebody asked for it", async ({ page }) => {
-  const server = await Server.make("0.6");
+test("the browser notifies when a run needs a review and when it ends", async ({ page }, info) => {
+  test.skip(info.project.name !== "desktop", "the same at both sizes");
+  test.setTimeout(120_000);
+  const server = await Server.make("2");
   try {
     const told = await recordNotifications(page);
     await visit(page, server);
-    const run = await startRun(page, server, { moves: 2, rounds: 2 });
-    await page.goto(`${server.url}/runs/${run}`);
-    await notifyMe(page);
-    await expect(page.locator("[data-link]")).toContainText("Finished", { timeout: 60_000 });
-    await expect.poll(told).toEqual(["HLXI has finished"]);
-    await expect(page).toHaveTitle("Finished: HLXI · Moothall");
-  } finally {
-    await server.remove();
-  }
-});
-
-test("the browser notifies when a run needs a review", async ({ page }) => {
-  const server = await Server.make("1");
-  try {
-    const told = await recordNotifications(page);
-    await visit(page, server);
-    const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
+    const run = await startRun(page, server, { moves: 2, rounds: 1, pause_after_moves: true });
     await page.goto(`${server.url}/runs/${run}`);
     await notifyMe(page);
     await expect(page.locator("[data-link]")).toContainText("Needs you", { timeout: 60_000 });
     await expect.poll(told).toEqual(["HLXI needs you"]);
     await expect(page).toHaveTitle("Needs you: HLXI · Moothall");
+    await page.getByRole("button", { name: "Start debates" }).click();
+    await expect(page.locator("[data-link]")).toContainText("Finished", { timeout: 60_000 });
+    await expect.poll(told).toEqual(["HLXI needs you", "HLXI has finished"]);
+    await expect(page).toHaveTitle("Finished: HLXI · Moothall");
   } finally {
     await server.remove();
   }

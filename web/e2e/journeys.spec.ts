@@ -243,9 +243,9 @@ test("two runs are compared from the list, and the permalink shows the same", as
   const server = await Server.make();
   try {
     await visit(page, server);
-    const first = await startRun(page, server, { rounds: 3 });
+    const first = await startRun(page, server, { moves: 4, rounds: 1 });
     await untilOver(page, server, first);
-    const second = await startRun(page, server, { rounds: 5 });
+    const second = await startRun(page, server, { moves: 4, rounds: 2 });
     await untilOver(page, server, second);
     const trouble = watch(page);
     await page.goto(`${server.url}/runs`);

@@ -1,20 +1,49 @@
 // The layout by measurement: widths, labels, digits, the meter on phones, the contrast of chosen rows.
 import type { Locator, Page } from "@playwright/test";
-import { isLoaded, prepareRoutes, sidewaysWidths } from "./routes";
+import { cutLabels, isLoaded, prepareRoutes, rawBackticks, sidewaysWidths, tooSmall } from "./routes";
 import { expect, Server, test } from "./server";
 
 const isPhone = (page: Page) => (page.viewportSize()?.width ?? 0) <= 700;
 
-test("no page scrolls sideways, from 320 pixels up", async ({ page, server, finished }, info) => {
-  test.skip(info.project.name !== "desktop", "sets the widths itself");
+/** The width of the content in a wide window. */
+async function wideContent(page: Page): Promise<string> {
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 1920, height: 1000 });
+  const width = await page
+    .locator("main > *")
+    .first()
+    .evaluate((one) => {
+      const own = one.getBoundingClientRect().width;
+      return own === document.documentElement.clientWidth ? "window" : `${own} px`;
+    });
+  if (size) await page.setViewportSize(size);
+  return width;
+}
+
+// One visit of each page for everything that is measured on it: loading takes longer than measuring.
+test("every page fits its window, shows whole labels, sets code as code and has targets for fingers", async ({
+  page,
+  server,
+  finished,
+}) => {
   test.setTimeout(300_000);
   const found: string[] = [];
-  for (const route of await prepareRoutes(page, server, finished)) {
+  const widths = new Map<string, string[]>();
+  for (const route of [...(await prepareRoutes(page, server, finished)), "/review#none"]) {
     await page.goto(route);
     await isLoaded(page);
-    found.push(...(await sidewaysWidths(page)).map((width) => `${route}: ${width}`));
+    const problems = await cutLabels(page, isPhone(page));
+    if (isPhone(page)) problems.push(...(await tooSmall(page)));
+    else {
+      problems.push(...(await rawBackticks(page)), ...(await sidewaysWidths(page)));
+      const width = await wideContent(page);
+      widths.set(width, [...(widths.get(width) ?? []), route]);
+    }
+    found.push(...problems.map((problem) => `${route}: ${problem}`));
   }
   expect(found).toEqual([]);
+  const expected = isPhone(page) ? [] : ["1320 px", "900 px", "window"];
+  expect([...widths.keys()].sort(), JSON.stringify([...widths])).toEqual(expected);
 });
 
 test("sign-in, refusals and pages of read-only users do not scroll sideways", async ({ page }, info) => {
@@ -52,64 +81,6 @@ test("sign-in, refusals and pages of read-only users do not scroll sideways", as
   } finally {
     await server.remove();
   }
-});
-
-test("a label that does not fit is wrapped on phones and has a tooltip elsewhere", async ({
-  page,
-  server,
-  finished,
-}) => {
-  test.setTimeout(180_000);
-  const onPhone = isPhone(page);
-  const found: string[] = [];
-  for (const route of await prepareRoutes(page, server, finished)) {
-    await page.goto(route);
-    await isLoaded(page);
-    const cut = await page.locator("main").evaluate((main, phone) => {
-      const isCut = (one: Element) => {
-        const { textOverflow, overflowX } = getComputedStyle(one);
-        return textOverflow === "ellipsis" && overflowX !== "visible" && one.scrollWidth > one.clientWidth;
-      };
-      const isReadable = (one: Element) => {
-        // A tap on a row of the call log opens the call with all its texts.
-        if (phone) return one.closest(".callrow") !== null;
-        const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
-        while (walker.nextNode()) {
-          const text = walker.currentNode.textContent?.trim() ?? "";
-          const title = walker.currentNode.parentElement?.closest("[title]")?.getAttribute("title");
-          if (text !== "" && !title?.includes(text)) return false;
-        }
-        return true;
-      };
-      const labels = [...main.querySelectorAll("*")].filter((one) => isCut(one) && !isReadable(one));
-      const marks = [...main.querySelectorAll("svg text")].filter((one) => {
-        const inside = one.getBoundingClientRect();
-        const chart = one.closest("svg")?.getBoundingClientRect() ?? new DOMRect();
-        return inside.left < chart.left - 1 || inside.right > chart.right + 1;
-      });
-      return [...labels, ...marks].map((one) => `${one.getAttribute("class")} "${one.textContent}"`);
-    }, onPhone);
-    found.push(...cut.map((label) => `${route}: ${label}`));
-  }
-  expect(found).toEqual([]);
-});
-
-test("pages have one of two widths, or that of the window", async ({ page, server, finished }, info) => {
-  test.skip(info.project.name !== "desktop", "needs a wide window");
-  test.setTimeout(180_000);
-  await page.setViewportSize({ width: 1920, height: 1000 });
-  const widths = new Map<string, string[]>();
-  for (const route of await prepareRoutes(page, server, finished)) {
-    await page.goto(route);
-    await isLoaded(page);
-    const content = page.locator("main > *").first();
-    const width = await content.evaluate((one) => {
-      const own = one.getBoundingClientRect().width;
-      return own === document.documentElement.clientWidth ? "window" : `${own} px`;
-    });
-    widths.set(width, [...(widths.get(width) ?? []), route]);
-  }
-  expect([...widths.keys()].sort(), JSON.stringify([...widths])).toEqual(["1320 px", "900 px", "window"]);
 });
 
 test("the meter of a run is folded on phones and open elsewhere", async ({ page, finished }) => {

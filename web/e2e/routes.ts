@@ -121,3 +121,60 @@ export async function sidewaysWidths(page: Page): Promise<string[]> {
   if (size) await page.setViewportSize(size);
   return found;
 }
+
+/** What on the open page is too small for a finger. Citations are within text and may be smaller. */
+export function tooSmall(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const targets =
+      ".btn, .seg button, select, summary, .nav a, .find, .stg, .lane, .zoombar nav button, .filter, input, textarea, " +
+      "body > main button, [role=tab], [role=option], .callsums button, .cite:is(a, button)";
+    return [...document.querySelectorAll<HTMLElement>(targets)].flatMap((one) => {
+      // A field with a frame is pressed anywhere in it, and a checkbox on its label.
+      const frame = one.closest(one.matches("[type=checkbox]") ? "label" : ".money, .companyfield");
+      const { width, height } = (frame ?? one).getBoundingClientRect();
+      const isSmall = height > 0 && height < (one.matches(".cite") ? 24 : 40);
+      return isSmall && one.checkVisibility() ? [`${one.className} "${one.textContent}" ${width}x${height}`] : [];
+    });
+  });
+}
+
+/** Texts with backticks that are not shown as code. Prompts and answers are shown as they are. */
+export function rawBackticks(page: Page): Promise<string[]> {
+  return page.locator("main").evaluate((main) => {
+    const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    const texts: string[] = [];
+    while (walker.nextNode()) {
+      const { textContent, parentElement } = walker.currentNode;
+      if (textContent?.includes("`") && !parentElement?.closest("pre")) texts.push(textContent);
+    }
+    return texts;
+  });
+}
+
+/** Labels that are cut without a way to read them, and marks outside of their chart. */
+export function cutLabels(page: Page, onPhone: boolean): Promise<string[]> {
+  return page.locator("main").evaluate((main, phone) => {
+    const isCut = (one: Element) => {
+      const { textOverflow, overflowX } = getComputedStyle(one);
+      return textOverflow === "ellipsis" && overflowX !== "visible" && one.scrollWidth > one.clientWidth;
+    };
+    const isReadable = (one: Element) => {
+      // A tap on a row of the call log opens the call with all its texts.
+      if (phone) return one.closest(".callrow") !== null;
+      const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const text = walker.currentNode.textContent?.trim() ?? "";
+        const title = walker.currentNode.parentElement?.closest("[title]")?.getAttribute("title");
+        if (text !== "" && !title?.includes(text)) return false;
+      }
+      return true;
+    };
+    const labels = [...main.querySelectorAll("*")].filter((one) => isCut(one) && !isReadable(one));
+    const marks = [...main.querySelectorAll("svg text")].filter((one) => {
+      const inside = one.getBoundingClientRect();
+      const chart = one.closest("svg")?.getBoundingClientRect() ?? new DOMRect();
+      return inside.left < chart.left - 1 || inside.right > chart.right + 1;
+    });
+    return [...labels, ...marks].map((one) => `${one.getAttribute("class")} "${one.textContent}"`);
+  }, onPhone);
+}

@@ -9,14 +9,18 @@ const SMALL = { moves: 8, rounds: 1 };
 const SIGN =
   /✗ The panel missed \d of 5 planted controls\. No move is recommended; the order below is shown for inspection only\./;
 
-/** Barriers and width of the page that is open. */
+/** Barriers and width of the page that is open, also in a window of the size of a phone: a panel takes seconds to run. */
 async function barriers(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  return [
-    ...violations.map((one) => `${one.id}: ${one.nodes[0]?.target.join(" ")}`),
-    ...(wide > 0 ? [`${wide} px`] : []),
-  ];
+  const found: string[] = [];
+  const size = page.viewportSize() ?? { width: 1440, height: 900 };
+  for (const viewport of [{ width: 390, height: 844 }, size]) {
+    await page.setViewportSize(viewport);
+    const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    found.push(...violations.map((one) => `${viewport.width}: ${one.id}: ${one.nodes[0]?.target.join(" ")}`));
+    if (wide > 0) found.push(`${viewport.width}: ${wide} px too wide`);
+  }
+  return found;
 }
 
 /** The built-in committee, whose panel has so few controls that it is doubtful. */
