@@ -16,8 +16,9 @@ use tokio::time::timeout;
 use crate::memory_budget::{IdleSandboxes, MIB, MemoryBudget};
 use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 
-/// How long `drain` waits for sandboxes that are being started.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long `drain` waits for sandboxes that are being started. On a busy host a start takes
+/// seconds, and nobody removes what an interrupted one leaves until the program starts again.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Age up to which a sandbox is handed out without a refresh. Tests refresh every sandbox.
 const FRESH: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(10) };

@@ -1,4 +1,4 @@
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::fake_engine::{FakeAgent, FakeEngine, idle, spec, until};
@@ -54,6 +54,26 @@ async fn a_request_beyond_the_memory_limit_waits_until_a_sandbox_ends() {
     let second = waiting.await.unwrap();
     assert_eq!(engine.started.load(Ordering::SeqCst), 2);
     drop(second);
+}
+
+/// Regression: a start that took more than two seconds was interrupted, and the process ended before
+/// everything was removed.
+#[tokio::test(start_paused = true)]
+async fn a_closed_pool_ends_sandboxes_whose_start_took_seconds() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&started);
+    let engine = Arc::new(FakeEngine::new(move |agent| {
+        let count = Arc::clone(&count);
+        async move {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            count.fetch_add(1, Ordering::SeqCst);
+            idle(agent).await;
+        }
+    }));
+    let pool = pool(&engine, 2, 10);
+    pool.prewarm(&spec());
+    pool.drain().await;
+    assert_eq!((started.load(Ordering::SeqCst), engine.alive.load(Ordering::SeqCst)), (2, 0));
 }
 
 /// Regression: sandboxes being started for the pool held all the memory, and a request waited for
