@@ -57,6 +57,15 @@ fn a_number_is_checked_against_the_citations_of_its_sentence() {
 }
 
 #[test]
+fn a_number_that_is_both_a_fact_and_a_difference_counts_as_the_fact() {
+    let difference = "F0:GrossMargin:FY2025; F0:GrossMargin:FY2024";
+    let rose = "Gross margin rose 0.7 percentage points";
+    check(&format!("{rose} [{difference}]."), &[("OK_DERIVED", "0.7 percentage points")]);
+    let both = format!("{rose} [{difference}; F0:GrossMargin.delta:FY2025].");
+    check(&both, &[("OK", "0.7 percentage points")]);
+}
+
+#[test]
 fn a_number_without_a_citation_is_flagged() {
     check("Capex was $48.7 million.", &[("UNCITED", "$48.7 million")]);
     check("Something cost $48.7 million.", &[("UNSUPPORTED", "$48.7 million")]);

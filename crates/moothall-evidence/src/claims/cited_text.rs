@@ -115,12 +115,7 @@ fn in_scale(number: &PrintedNumber, power: u32) -> Option<PrintedNumber> {
         return None;
     }
     let scale = power_of_ten(power);
-    Some(PrintedNumber {
-        value: number.value.checked_mul(scale)?,
-        step: number.step.checked_mul(scale)?,
-        scaled: true,
-        ..number.clone()
-    })
+    Some(PrintedNumber { value: number.value.checked_mul(scale)?, ..number.clone() })
 }
 
 fn is_same_unit(number: &PrintedNumber, said: &PrintedNumber) -> bool {

@@ -56,6 +56,14 @@ fn amounts_are_read_in_every_scale() {
 }
 
 #[test]
+fn an_amount_in_brackets_may_be_negative() {
+    check(
+        "It lost (1.2 billion), then ($500), and its margin (12%) fell in (2024).",
+        &["1.2 billion = ?1200000000", "$500 = ?500 money", "12% = 12 %"],
+    );
+}
+
+#[test]
 fn amounts_per_share_are_distinguished_from_money() {
     check(
         "EPS of $7.46, $1.02 per share, a fee of $9.99 and $5 billion",

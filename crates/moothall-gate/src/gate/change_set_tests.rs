@@ -1,4 +1,5 @@
 use super::*;
+use crate::gate::{PolicyLayer, PolicyLayerName};
 
 const TODAY: PolicyDate = PolicyDate { year: 2026, month: 11, day: 15 };
 
@@ -84,6 +85,20 @@ fn paths_that_a_draft_cannot_have_are_rejected() {
     let decision = judged(&ChangedFile::new(b"a\xff.py".to_vec(), None, file("a = 1\n")));
     assert_eq!((decision.action, decision.path.as_str()), (GateAction::Reject, "a\u{fffd}.py"));
     check(&ChangedFile::new("a..b", None, file("a\n")), GateAction::Allow, &[]);
+}
+
+#[test]
+fn what_the_policy_allows_is_no_finding_in_a_file_with_an_invalid_path() {
+    let text = "version = 1\n[rules]\n\"path.system\" = \"allow\"".to_owned();
+    let policy = Policy::of(&[PolicyLayer::new(PolicyLayerName::Organisation, text)]).unwrap();
+    let change = ChangedFile::new("a//b", None, file("open('/etc/hosts')\n"));
+    let (key, stop) = (FingerprintKey::new([1; 32]), AtomicBool::new(false));
+    let rules = |policy: &Policy| -> Vec<GateRule> {
+        let decision = judge_changed_file(policy, &change, &key, TODAY, &stop);
+        decision.findings.iter().map(|one| one.rule).collect()
+    };
+    assert_eq!(rules(&Policy::built_in()), [GateRule::PathInvalid, GateRule::PathSystem]);
+    assert_eq!(rules(&policy), [GateRule::PathInvalid]);
 }
 
 #[test]
@@ -218,8 +233,7 @@ fn the_decision_on_a_change_set_is_the_most_severe_one() {
 #[test]
 fn checks_that_did_not_run_need_a_person_unless_they_run_elsewhere() {
     let text = "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"make\"]\ntimeout = \"1m\"\n";
-    let layer =
-        super::super::PolicyLayer::new(super::super::PolicyLayerName::Workspace, text.to_owned());
+    let layer = PolicyLayer::new(PolicyLayerName::Workspace, text.to_owned());
     let policy = Policy::of(&[layer]).unwrap();
     let files = || vec![judged(&ChangedFile::new("a.py", file("a\n"), file("b\n")))];
     let looked = CheckResults::default();
