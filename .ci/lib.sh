@@ -1,12 +1,26 @@
 # shellcheck shell=bash
-# Steps, background jobs, servers and the final report of `.ci/run` and `.ci/long`.
+# The build, steps, background jobs, servers and the final report of `.ci/run` and `.ci/long`.
+
+# All steps share one build: one target directory, one profile, one feature set. `--workspace` keeps the features the same,
+# so no step may build with `--package`; built programs are started by path.
+export CARGO_TARGET_DIR="$HOME/.cache/moothall/target"
+export CARGO_PROFILE_DEV_DEBUG=0 # no line numbers in backtraces; the build writes a third less
+export CARGO_INCREMENTAL=0
+export CARGO_TERM_COLOR=never
+product="$CARGO_TARGET_DIR/debug/moothall"
+# shellcheck disable=SC2034  # both scripts use it
+xtask="$CARGO_TARGET_DIR/debug/xtask"
+
+# Fail instead of building without the guest agent or the web UI.
+export MOOTHALL_REQUIRE_GUEST=1
+export MOOTHALL_REQUIRE_UI=1
+export MOOTHALL_TEST_IMAGES="$HOME/.cache/moothall/images-data/images"
 
 scratch=$(mktemp -d)
 current_step=start
 declare -A job_pids=()   # background jobs that have not been joined yet
 declare -A job_started=()
 server_pids=()
-step_lines=()
 
 # step NAME COMMAND…: never call it in a condition, where bash ignores `set -e`.
 step() {
@@ -45,7 +59,8 @@ join() {
 record_step() {
     local line
     line=$(printf '%-60s %s' "$1" "$(minutes "$2")")
-    step_lines+=("$line")
+    # A file, because background jobs run in subshells.
+    printf '%s\n' "$line" >>"$scratch/steps"
     printf -- '-- %s\n' "$line"
 }
 
@@ -55,7 +70,7 @@ minutes() {
 
 report_steps() {
     printf '\n==== minutes per step\n'
-    printf '%s\n' "${step_lines[@]}"
+    cat "$scratch/steps"
 }
 
 # --- servers on loopback --------------------------------------------------------------------------------------------

@@ -88,6 +88,8 @@ fn build(root: &Path, folder: &Path) -> Result<()> {
         .arg(folder)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .env_remove("RUSTFLAGS")
+        // A wrapper that checks instead of building, such as clippy's driver, optimizes less.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .current_dir(root)
         .status()
         .context("cannot start cargo")?;
