@@ -28,7 +28,7 @@ it("the log has every call when a run ends while a page is loaded", async () => 
     initialProps: { isOver: false },
   });
   await answer(0, page([1, 2], 2));
-  await vi.waitFor(() => expect(result.current.calls.length).toBe(2));
+  await vi.waitFor(() => expect(result.current.calls.length).toBe(2), 5000);
   rerender({ isOver: true });
   await answer(2, page([3]));
   await answer(0, page([1, 2], 2));

@@ -32,6 +32,9 @@ const SOURCES = ["filings", "files", "synthetic"] as const satisfies readonly Co
 
 const ROUNDS = [3, 4, 10].map((value) => ({ value, name: String(value) }));
 
+/** Letters of a ticker; a longer text can only be a name. */
+const LONGEST_TICKER = 5;
+
 /** Fields outside the options panel. */
 const ALWAYS_SHOWN: readonly FormField[] = ["company", "budget", "rounds"];
 
@@ -61,6 +64,11 @@ export function TickerForm() {
   const committees = useGet<CommitteeList>("/api/committees").data?.committees;
   const found = useGet<TickerList>(asked && !isNamed ? `/api/tickers?q=${encodeURIComponent(asked)}` : null);
   const known = found.data?.tickers.find((one) => one.ticker === asked);
+  const canLookUp = settings === undefined || settings.contact || settings.offline;
+  // Without lookups only the sample company is searched: what may be the ticker of a real company does not mean it.
+  const [only, ...others] = found.data?.tickers ?? [];
+  const isName = canLookUp || asked.length > LONGEST_TICKER;
+  const byName = isName && others.length === 0 ? only : undefined;
   // While a name is being searched for, there is nothing to estimate.
   const company = useDelayed(isNamed ? name.trim() : known || found.problem ? asked : "", 250);
   const body = startBody(company, chosenRounds, source, committee, budget, waits, options);
@@ -68,8 +76,7 @@ export function TickerForm() {
   const blocker = consultBlocker(settings, useMay("run"), {
     model: options.model.trim(),
     source,
-    // Without a contact only the sample company is searched, so that nothing is known about the others.
-    fictional: known?.fictional ?? (found.data?.tickers.length === 0 ? false : undefined),
+    fictional: (known ?? byName)?.fictional ?? (found.data && !asked.startsWith("EVAL-") ? false : undefined),
   });
   const problemOf = (field: FormField) => problemText(field, problem, estimate?.problem);
 
@@ -86,9 +93,7 @@ export function TickerForm() {
     if (busy || blocker) return;
     const typed = ticker.trim().toUpperCase();
     // A name that matches one company is replaced by its ticker.
-    const [only, ...others] = found.data?.tickers ?? [];
-    const byName = only && others.length === 0 && typed === asked ? only.ticker : typed;
-    const subject = isNamed ? name.trim() : known ? typed : byName;
+    const subject = isNamed ? name.trim() : !known && byName && typed === asked ? byName.ticker : typed;
     if (subject === "") {
       field.current?.focus();
       return;
@@ -150,7 +155,8 @@ export function TickerForm() {
                 fictional={known?.fictional}
                 list={found.data}
                 source={source}
-                canLookUp={settings === undefined || settings.contact || settings.offline}
+                near={isName ? only : undefined}
+                canLookUp={canLookUp}
               />
             </div>
           )}
@@ -268,6 +274,7 @@ function Company({
   name,
   fictional,
   list,
+  near,
   source,
   canLookUp,
 }: {
@@ -275,6 +282,8 @@ function Company({
   name: string | undefined;
   fictional: boolean | undefined;
   list: TickerList | undefined;
+  /** What the user may have meant. */
+  near: TickerList["tickers"][number] | undefined;
   source: ConsultSource;
   /** Whether the server can look up companies other than the sample company. */
   canLookUp: boolean;
@@ -283,7 +292,6 @@ function Company({
   if (ticker === "") return <span className="muted">Ticker or name of a US-listed company</span>;
   if (name === undefined) {
     if (!list) return <span className="muted">Looking up the company</span>;
-    const near = list.tickers[0];
     return (
       <>
         <b>{near || canLookUp ? "No company with this ticker" : "Companies cannot be looked up"}</b>

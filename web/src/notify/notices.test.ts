@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { RunStatus, RunView } from "../gen/run";
+import type { RunStatus, RunVerdict, RunView } from "../gen/run";
 import { noticeOf, runTitle } from "./notices";
 
 const half = JSON.parse(readFileSync(join(import.meta.dirname, "../../fixtures/view-half.json"), "utf8")) as RunView;
@@ -27,5 +27,12 @@ describe("a notification", () => {
     expect(noticeOf(as({ state: "paused", reason: "question", detail: "x" }))?.title).toBe("HLXI needs you");
     expect(noticeOf(as({ state: "failed", detail: "no key" }))).toEqual({ title: "HLXI failed", body: "no key" });
     expect(noticeOf(as({ state: "cancelled" }))?.title).toBe("HLXI was stopped");
+  });
+
+  it("says how a complete run ended", () => {
+    const title = (verdict: RunVerdict) => noticeOf(as({ state: "complete", verdict }))?.title;
+    expect(title("pass")).toBe("HLXI has finished");
+    expect(title("needs-person")).toBe("HLXI needs review");
+    expect(title("fail")).toBe("HLXI did not pass");
   });
 });

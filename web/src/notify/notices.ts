@@ -1,5 +1,5 @@
 // What a person learns without looking at the page: the title of the tab, and a notification of the browser.
-import type { RunView } from "../gen/run";
+import type { RunVerdict, RunView } from "../gen/run";
 import { plain } from "../model/format";
 import { CONDITION, conditionOfView } from "../model/status";
 
@@ -31,11 +31,22 @@ export function noticeOf(view: RunView): { title: string; body: string } | undef
         : { title: `${name} is paused`, body: plain(status.detail) };
     case "complete": {
       const best = consult?.moves.find((one) => one.move_id === consult.recommended[0]);
-      return { title: `${name} has finished`, body: plain(best?.title ?? "") };
+      return { title: `${name} ${completion(status.verdict)}`, body: plain(best?.title ?? "") };
     }
     case "failed":
       return { title: `${name} failed`, body: plain(status.detail) };
     case "cancelled":
       return { title: `${name} was stopped`, body: "" };
+  }
+}
+
+function completion(verdict: RunVerdict): string {
+  switch (verdict) {
+    case "fail":
+      return "did not pass";
+    case "needs-person":
+      return "needs review";
+    case "pass":
+      return "has finished";
   }
 }

@@ -127,7 +127,7 @@ function Head({
 }) {
   const total = page?.matching.total;
   const all = page?.all.total.calls ?? 0;
-  // Retries are counted separately, as on the page of the run.
+  // Retries repeat calls, so they are counted separately.
   const retries = Math.min(view?.usage.extra_calls ?? 0, all);
   return (
     <header className="callpagehead">

@@ -51,16 +51,16 @@ function Consult({ run, view }: { run: LiveRun; view: RunView }) {
         link={run.link}
         title={company || plain(consult?.ticker ?? about.title)}
         {...(company && consult ? { code: plain(consult.ticker) } : {})}
-        refresh={run.refresh}
+        recheck={run.recheck}
       />
-      <Banners view={view} link={run.link} refresh={run.refresh} />
+      <Banners view={view} link={run.link} recheck={run.recheck} />
       {about.parent && (
         <div className="banner">
           <ForkedFrom view={view} />
         </div>
       )}
       <Meter view={view} />
-      <ReviewMoves view={view} refresh={run.refresh} />
+      <ReviewMoves view={view} refresh={run.refresh} recheck={run.recheck} />
       {consult ? (
         <Work view={view} consult={consult} link={run.link} stale={stale} />
       ) : (

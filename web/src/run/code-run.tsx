@@ -22,8 +22,8 @@ export function CodeRun({ run, view }: { run: LiveRun; view: RunView }) {
   const attempts = view.code?.attempts ?? [];
   return (
     <div className="runpage loose">
-      <RunHead view={view} link={run.link} title={plain(view.about.title)} refresh={run.refresh} />
-      <Banners view={view} link={run.link} refresh={run.refresh} />
+      <RunHead view={view} link={run.link} title={plain(view.about.title)} recheck={run.recheck} />
+      <Banners view={view} link={run.link} recheck={run.recheck} />
       <Meter view={view} />
       <div className="attempts">
         {attempts.length === 0 && !isOver(view.status) && (

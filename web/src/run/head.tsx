@@ -18,7 +18,7 @@ import { Button, ButtonLink, Crumb, Note, Tag } from "../ui/parts";
 import { useToast } from "../ui/toast";
 import { ForkAction } from "./fork";
 import { isolationFix, isolationReason, isolationWords } from "./isolation";
-import { type Action, usePending } from "./pending";
+import { type Action, type Recheck, usePending } from "./pending";
 import { MOVES_ID } from "./review";
 
 const RUN_LIVES_IN_SERVER =
@@ -33,16 +33,16 @@ export function RunHead({
   link,
   title,
   code,
-  refresh,
+  recheck,
 }: {
   view: RunView;
   link: LinkState;
   title: string;
   code?: string;
-  refresh: () => void;
+  recheck: Recheck;
 }) {
   const { consult, about } = view;
-  const actions = useRunActions(view, refresh);
+  const actions = useRunActions(view, recheck);
   return (
     <div className="rhead">
       <div>
@@ -130,17 +130,14 @@ interface RunActions {
   act: (what: Action) => Promise<void>;
 }
 
-function useRunActions(view: RunView, refresh: () => void): RunActions {
+function useRunActions(view: RunView, recheck: Recheck): RunActions {
   const toast = useToast();
-  const pending = usePending(view, refresh);
+  const pending = usePending(view, recheck);
   const act = async (what: Action) => {
-    pending.begin(what);
     try {
-      await post(`/api/runs/${view.about.run_id}/${what}`);
+      await pending.request(what, () => post(`/api/runs/${view.about.run_id}/${what}`));
       toast({ text: SAID[what], tone: "neutral" });
-      if (what === "resume") refresh();
     } catch (error) {
-      pending.cancel();
       toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };
@@ -218,7 +215,7 @@ function Actions({ view, actions: { pending, act } }: { view: RunView; actions: 
 }
 
 /** Warnings above a run; nothing if everything is fine. */
-export function Banners({ view, link, refresh }: { view: RunView; link: LinkState; refresh: () => void }) {
+export function Banners({ view, link, recheck }: { view: RunView; link: LinkState; recheck: Recheck }) {
   const may = useMay("run") !== false;
   const found: [string, ReactNode][] = [];
   const asOf = view.updated_at ? `as of ${timeWithSeconds(view.updated_at)}` : "";
@@ -273,7 +270,7 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
     ]);
   const { status } = view;
   if (status.state === "paused")
-    found.push(["paused", <Paused key="paused" status={status} view={view} refresh={refresh} />]);
+    found.push(["paused", <Paused key="paused" status={status} view={view} recheck={recheck} />]);
   else if (status.state === "failed")
     found.push([
       "failed",
@@ -305,11 +302,11 @@ export function Banners({ view, link, refresh }: { view: RunView; link: LinkStat
 function Paused({
   status,
   view,
-  refresh,
+  recheck,
 }: {
   status: Extract<RunView["status"], { state: "paused" }>;
   view: RunView;
-  refresh: () => void;
+  recheck: Recheck;
 }) {
   const detail = <CodeText text={status.detail} />;
   switch (status.reason) {
@@ -317,7 +314,7 @@ function Paused({
       return (
         <Note>
           <b>Spend limit reached.</b> {detail} Results so far are kept.{" "}
-          <MoreBudget key={view.as_of_seq} view={view} refresh={refresh} />
+          <MoreBudget key={view.as_of_seq} view={view} recheck={recheck} />
         </Note>
       );
     case "question":
@@ -385,6 +382,17 @@ function WaitsForPerson({ detail }: { detail: ReactNode }) {
 
 /** Explains why a finished consultation recommends nothing. */
 function NothingRecommended({ view }: { view: RunView }) {
+  const verdict = view.consult?.verdict;
+  if (verdict?.tiers.controls.check !== "failed") return <NoUsableAnswers view={view} />;
+  return (
+    <Note>
+      <b>The run ended without a recommendation.</b> {verdict.warning && `${plain(verdict.warning)} `}
+      <Link to={`/runs/${view.about.run_id}/results`}>Results</Link>
+    </Note>
+  );
+}
+
+function NoUsableAnswers({ view }: { view: RunView }) {
   const { about, usage, as_of_seq } = view;
   const after = Math.max(0, as_of_seq - LAST_EVENTS);
   const page = useGet<EventPage>(
@@ -435,21 +443,18 @@ function StartAgain({ view }: { view: RunView }) {
 }
 
 /** Raises the spend limit and resumes. */
-function MoreBudget({ view, refresh }: { view: RunView; refresh: () => void }) {
+function MoreBudget({ view, recheck }: { view: RunView; recheck: Recheck }) {
   const toast = useToast();
   const may = useMay("run") !== false;
   const [dollars, setDollars] = useState(() => (((view.about.cap_micro_usd ?? 0) * 2) / 1e6 || 6).toFixed(2));
-  const pending = usePending(view, refresh);
+  const pending = usePending(view, recheck);
   const busy = pending.what !== undefined;
   const resume = async (event: FormEvent) => {
     event.preventDefault();
-    pending.begin("resume");
     try {
-      await post(`/api/runs/${view.about.run_id}/resume`, { budget_usd: dollars });
       // The form goes away with the first event of the resumed run.
-      refresh();
+      await pending.request("resume", () => post(`/api/runs/${view.about.run_id}/resume`, { budget_usd: dollars }));
     } catch (error) {
-      pending.cancel();
       toast({ text: problemWords(asProblem(error)), tone: "bad" });
     }
   };

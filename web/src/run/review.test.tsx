@@ -37,7 +37,7 @@ it("shows risks and unsupported numbers of a move, and folds its actions", async
   );
   render(
     <MemoryRouter>
-      <ReviewMoves view={waiting} refresh={() => {}} />
+      <ReviewMoves view={waiting} refresh={() => {}} recheck={async () => undefined} />
     </MemoryRouter>,
   );
   await screen.findByText("Review 1 move before the debates");

@@ -10,7 +10,7 @@ import { AgentText, AgentWords } from "../ui/agent-text";
 import { CodeText, ProblemText } from "../ui/code-text";
 import { FormProblem } from "../ui/form-problem";
 import { Button, Loading, Note, Tag } from "../ui/parts";
-import { usePending } from "./pending";
+import { type Recheck, usePending } from "./pending";
 
 /** What `moothall moves --json` prints, as far as this page uses it. */
 interface Moves {
@@ -45,7 +45,7 @@ export const MOVES_ID = "moves-to-review";
  * Review of the moves before the debates. It is rendered as soon as the run pauses, because the banner links to it, and
  * not only when the moves have been loaded.
  */
-export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => void }) {
+export function ReviewMoves({ view, refresh, recheck }: { view: RunView; refresh: () => void; recheck: Recheck }) {
   const path = `/api/runs/${view.about.run_id}/moves`;
   const asks = view.status.state === "paused" && view.status.reason === "question";
   const { data, problem, reload } = useGet<Moves>(asks ? path : null, view.as_of_seq);
@@ -61,7 +61,7 @@ export function ReviewMoves({ view, refresh }: { view: RunView; refresh: () => v
           </Button>
         </Note>
       )}
-      {data && <MovesList data={data} path={path} view={view} reload={reload} refresh={refresh} />}
+      {data && <MovesList data={data} path={path} view={view} reload={reload} refresh={refresh} recheck={recheck} />}
     </section>
   );
 }
@@ -72,30 +72,37 @@ function MovesList({
   view,
   reload,
   refresh,
+  recheck,
 }: {
   data: Moves;
   path: string;
   view: RunView;
   reload: () => void;
   refresh: () => void;
+  recheck: Recheck;
 }) {
   const may = useMay("review") !== false;
   const mayRun = useMay("run") !== false;
-  const pending = usePending(view, refresh);
+  const pending = usePending(view, recheck);
   const [problem, setProblem] = useState<Problem>();
-  const send = async (to: string, body: unknown) => {
+  const attempt = async (work: () => Promise<unknown>) => {
     try {
-      await post(to, body);
+      await work();
       setProblem(undefined);
       return true;
     } catch (error) {
       setProblem(asProblem(error));
       return false;
-    } finally {
-      reload();
-      refresh();
     }
   };
+  const send = async (change: EditMovesRequest) => {
+    const isAccepted = await attempt(() => post(path, change));
+    reload();
+    refresh();
+    return isAccepted;
+  };
+  // The panel goes away with the first event of the debates.
+  const start = () => attempt(() => pending.request("resume", () => post(`/api/runs/${view.about.run_id}/resume`)));
   const many = data.moves.length;
   return (
     <>
@@ -103,21 +110,12 @@ function MovesList({
         <h2>Review {many === 1 ? "1 move" : `${many} moves`} before the debates</h2>
         <span className="push">
           {may && data.changes.length > 0 && (
-            <Button size="small" onClick={() => void send(path, { undo: { seal: data.seal } })}>
+            <Button size="small" onClick={() => void send({ undo: { seal: data.seal } })}>
               Undo {data.changes.length === 1 ? "1 change" : `${data.changes.length} changes`}
             </Button>
           )}
           {mayRun && (
-            <Button
-              look="primary"
-              icon="play"
-              disabled={pending.what !== undefined}
-              onClick={async () => {
-                // The panel goes away with the first event of the debates.
-                pending.begin("resume");
-                if (!(await send(`/api/runs/${view.about.run_id}/resume`, {}))) pending.cancel();
-              }}
-            >
+            <Button look="primary" icon="play" disabled={pending.what !== undefined} onClick={() => void start()}>
               {pending.what ? "Starting…" : "Start debates"}
             </Button>
           )}
@@ -132,7 +130,7 @@ function MovesList({
             consult={view.consult}
             changes={data.changes}
             may={may}
-            onChange={(change) => send(path, change)}
+            onChange={send}
           />
         ))}
       </ol>

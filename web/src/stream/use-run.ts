@@ -1,5 +1,5 @@
 // A run on screen: the server's snapshot, and later events applied as they arrive.
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { asProblem, get, type Problem } from "../api/client";
 import type { EventEnvelope, RunView } from "../gen/run";
 import { fold, forget, isOver, isTerminal } from "../model/reduce";
@@ -9,8 +9,10 @@ export interface LiveRun {
   view: RunView | undefined;
   link: LinkState;
   problem: Problem | undefined;
-  /** When the view last changed by an event or a snapshot; for "as of". */
+  /** Loads the run again. */
   refresh: () => void;
+  /** Reads again what only a snapshot has, such as whether the run is executed; undefined if that failed. */
+  recheck: () => Promise<RunView["about"] | undefined>;
 }
 
 declare global {
@@ -25,6 +27,7 @@ export function useRun(runId: string): LiveRun {
   const [link, setLink] = useState<LinkState>({ kind: "connecting" });
   const [problem, setProblem] = useState<Problem>();
   const [again, setAgain] = useState(0);
+  const readAbout = useRef<LiveRun["recheck"]>(undefined);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `again` says when, not what
   useEffect(() => {
@@ -34,6 +37,18 @@ export function useRun(runId: string): LiveRun {
     let unfollow = () => {};
     const paint = perFrame(() => setView(current));
     window.moothallView = () => current;
+
+    const recheck = async () => {
+      try {
+        const { about } = await get<RunView>(path, stop.signal);
+        if (current) current = { ...current, about };
+        paint.soon();
+        return about;
+      } catch {
+        return undefined;
+      }
+    };
+    readAbout.current = recheck;
 
     const begin = (snapshot: RunView) => {
       current = snapshot;
@@ -65,14 +80,7 @@ export function useRun(runId: string): LiveRun {
           // has it.
           if ((state.kind === "live" && wasLost) || state.kind === "ended") {
             wasLost = false;
-            void get<RunView>(path, stop.signal).then(
-              (fresh) => {
-                if (!current) return;
-                current = { ...current, about: fresh.about };
-                paint.soon();
-              },
-              () => {},
-            );
+            void recheck();
           }
         },
       });
@@ -101,7 +109,8 @@ export function useRun(runId: string): LiveRun {
   }, [runId, again]);
 
   const refresh = useCallback(() => setAgain((count) => count + 1), []);
-  return { view, link, problem, refresh };
+  const recheck = useCallback(async () => readAbout.current?.(), []);
+  return { view, link, problem, refresh, recheck };
 }
 
 function driven(view: RunView): RunView {
