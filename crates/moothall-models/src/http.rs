@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moothall_core::model::{FailureKind, ModelFailure, ModelRequest};
-use reqwest::header::HeaderMap;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, ClientBuilder, Response, Url};
 
 use crate::backend::{
@@ -292,9 +292,16 @@ impl HttpBackend {
                 bill,
             }
         })?;
-        match (listener, response.status().is_success()) {
-            (Some(listener), true) => self.read_stream(response, &secrets, listener).await,
-            (_, _) => self.read_whole(response).await,
+        match listener {
+            Some(listener) if is_stream(&response) => {
+                self.read_stream(response, &secrets, listener).await
+            }
+            Some(listener) => {
+                let answer = without_secrets(self.read_whole(response).await?, &secrets);
+                listener.text(&answer.text);
+                Ok(answer)
+            }
+            None => self.read_whole(response).await,
         }
     }
 
@@ -348,6 +355,14 @@ impl HttpBackend {
         redactor.end();
         Ok(answer)
     }
+}
+
+/// Whether the answer to a request for a stream is one: refusals and answers of servers that cannot
+/// stream are single JSON documents.
+fn is_stream(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+    response.status().is_success() && !media_type.trim().eq_ignore_ascii_case("application/json")
 }
 
 /// What a call counts against a limit of tokens.

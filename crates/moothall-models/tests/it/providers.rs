@@ -163,6 +163,14 @@ async fn stream(contract: &ProviderContract) {
     assert_eq!(reply.model, contract.answered_by);
 }
 
+/// Regression: the answer of a server that ignores `stream` was called truncated, and the call was
+/// repeated until the run paused.
+async fn whole_reply_to_a_streamed_request(contract: &ProviderContract) {
+    let behaviour = verbatim(200, "application/json; charset=utf-8", contract.reply, None);
+    let (report, heard, _) = call(contract, CallMode::Streamed, behaviour).await;
+    assert_eq!((report.result.unwrap().text.as_str(), heard.text.as_str()), (TEXT, TEXT));
+}
+
 async fn usage_of_both(contract: &ProviderContract) {
     for (delivery, content_type, body) in [
         (CallMode::Whole, "application/json", contract.reply),
@@ -221,6 +229,11 @@ macro_rules! providers {
             #[tokio::test]
             async fn a_documented_stream_is_decoded() {
                 super::stream(&CONTRACT).await;
+            }
+
+            #[tokio::test]
+            async fn a_reply_that_is_not_streamed_is_decoded() {
+                super::whole_reply_to_a_streamed_request(&CONTRACT).await;
             }
 
             #[tokio::test]
