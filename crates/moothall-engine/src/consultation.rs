@@ -25,10 +25,18 @@ impl Consultation {
     /// wrote them.
     pub fn of(record: &RunRecord) -> Option<Result<Self, DeriveFault>> {
         let input = record.consult_input()?;
-        let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-        let view = ConsultReport::of(input, answer, &record.approvals);
-        Some(view.map(|view| Self { view, facts: facts(input, record) }))
+        Some(report(input, record).map(|view| Self { view, facts: facts(input, record) }))
     }
+}
+
+fn report(input: &ConsultInput, record: &RunRecord) -> Result<ConsultReport, DeriveFault> {
+    let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
+    let view = ConsultReport::of(input, answer, &record.approvals)?;
+    // Otherwise a finished run would be shown as one that has not got further.
+    if record.row.outcome.is_some() && view.outcome.is_none() {
+        return Err(DeriveFault::NoOutcome);
+    }
+    Ok(view)
 }
 
 fn facts(input: &ConsultInput, record: &RunRecord) -> RunFacts {

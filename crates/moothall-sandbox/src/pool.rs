@@ -17,7 +17,7 @@ use crate::memory_budget::{IdleSandboxes, MIB, MemoryBudget};
 use crate::{SandboxEngine, SandboxError, SandboxSpec, StartedSandbox};
 
 /// How long `drain` waits for sandboxes that are being started. On a busy host a start takes
-/// seconds, and nobody removes what an interrupted one leaves until the program starts again.
+/// seconds, and what an interrupted one leaves is only removed when the program starts again.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Age up to which a sandbox is handed out without a refresh. Tests refresh every sandbox.
@@ -178,14 +178,15 @@ impl SandboxPool {
             state.closed = true;
             (std::mem::take(&mut state.slots), std::mem::take(&mut state.fillers))
         };
+        // Callers may not wait for the slowest start, so idle sandboxes end first.
+        for pooled in slots.into_iter().flat_map(|slot| slot.idle) {
+            pooled.sandbox.end.finish().await;
+        }
         // Sandboxes that finish starting now are ended immediately. An interrupted start is cleaned
         // up later, or by the reaper the next time the program starts.
         let _ =
             timeout(DRAIN_TIMEOUT, async { while fillers.join_next().await.is_some() {} }).await;
         fillers.shutdown().await;
-        for pooled in slots.into_iter().flat_map(|slot| slot.idle) {
-            pooled.sandbox.end.finish().await;
-        }
     }
 
     /// Number of idle sandboxes for this spec.

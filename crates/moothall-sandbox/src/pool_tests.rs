@@ -76,6 +76,31 @@ async fn a_closed_pool_ends_sandboxes_whose_start_took_seconds() {
     assert_eq!((started.load(Ordering::SeqCst), engine.alive.load(Ordering::SeqCst)), (2, 0));
 }
 
+/// Regression: who waited only a moment, such as an interrupted command, left the idle ones running.
+#[tokio::test(start_paused = true)]
+async fn a_closed_pool_ends_idle_sandboxes_before_those_that_are_starting() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&started);
+    let engine = Arc::new(FakeEngine::new(move |agent| {
+        let is_slow = count.fetch_add(1, Ordering::SeqCst) > 0;
+        async move {
+            if is_slow {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+            }
+            idle(agent).await;
+        }
+    }));
+    let pool = pool(&engine, 1, 10);
+    pool.prewarm(&spec());
+    until(|| pool.idle_count(&spec()) == 1).await;
+    let other = SandboxSpec { image: "data".to_owned(), ..spec() };
+    pool.prewarm(&other);
+    until(|| started.load(Ordering::SeqCst) == 2).await;
+    let mut draining = pin!(pool.drain());
+    assert!(timeout(Duration::from_secs(1), &mut draining).await.is_err());
+    assert_eq!(engine.alive.load(Ordering::SeqCst), 0);
+}
+
 /// Regression: sandboxes being started for the pool held all the memory, and a request waited for
 /// memory that was never released.
 #[tokio::test]

@@ -180,7 +180,7 @@ fn man(command: Option<&str>) -> anyhow::Result<CliExit> {
     Ok(CliExit::Fine)
 }
 
-/// How long a cancelled command waits for its sandboxes to be removed.
+/// How long an interrupted command waits for its sandboxes to be removed.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Result of work that the user can interrupt.

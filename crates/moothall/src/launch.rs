@@ -27,6 +27,7 @@ pub(crate) use self::fork_request::ConsultForkRequest;
 pub(crate) use self::http_request::{ServerDefaults, parse_budget};
 pub(crate) use self::prepared_run::{
     BackgroundRun, PreparedRun, RunParts, WorkerRun, engine_failure, new_run,
+    unreadable_consultation,
 };
 pub(crate) use self::program_request::ProgramRequest;
 pub(crate) use self::run_files::RunFiles;

@@ -13,7 +13,6 @@ mod summary;
 mod verdict_table;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::evidence::Evidence;
@@ -46,9 +45,6 @@ use crate::notify;
 use crate::run_store::{self, RunStore};
 use crate::terminal::{self, BOLD, DIM, YELLOW};
 use crate::{display, logging};
-
-/// How long to wait for sandboxes to be removed after an interruption.
-const CLEANUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) fn run(global: &GlobalArgs, args: &ConsultArgs) -> anyhow::Result<CliExit> {
     let request = ConsultRequest::from_args(args)?;
@@ -112,17 +108,17 @@ async fn start(
             let _lock = local.lock(&run_id).await.map_err(lock_error)?;
             create().await.map_err(run_store::store_error)?;
             let ledger = RunLedger::new(cap.budget());
-            drive(prepared, local, &run_id, spec, (ledger, delay), None, screen).await
+            drive(prepared, local, &run_id, (ledger, delay), None, screen).await
         }
         Some(restate) => {
             create().await.map_err(run_store::store_error)?;
             match cluster::submit_new_run(restate, &stored, &*local.store, &run_id).await {
-                Ok(()) => follow(&*local.store, &run_id, &[], spec, screen).await,
+                Ok(()) => follow(&*local.store, &run_id, &[], screen).await,
                 Err(error) => Err(error.into()),
             }
         }
     };
-    end(prepared, &left).await;
+    DriveResult::shut_down(&left, prepared).await;
     let notification = DriveResult::notification(&left);
     notify::report_and_notify(&context.loaded, &run_id, notification, left, async |left| {
         let announced = prepared.announced_class();
@@ -157,7 +153,7 @@ pub(crate) fn resume(
             let record = RunRecord::read(store, id).await.map_err(run_store::store_error)?;
             lock_screen(&screen).catch_up(&record.events);
             cluster::resume(restate, store, id, args.raised_budget()).await?;
-            let left = follow(store, id, &record.events, spec, &screen).await;
+            let left = follow(store, id, &record.events, &screen).await;
             return finish(&context, &*local.store, &row.run_id, &left?, (&files, None)).await;
         }
         let _lock = local.lock(&row.run_id).await.map_err(lock_error)?;
@@ -179,8 +175,8 @@ pub(crate) fn resume(
             note_review(review);
         }
         let ledger = (ledger, DemoDelay::NONE);
-        let left = drive(&prepared, local, &row.run_id, spec, ledger, review, &screen).await;
-        end(&prepared, &left).await;
+        let left = drive(&prepared, local, &row.run_id, ledger, review, &screen).await;
+        DriveResult::shut_down(&left, &prepared).await;
         let notification = DriveResult::notification(&left);
         notify::report_and_notify(&context.loaded, &row.run_id, notification, left, async |left| {
             let outputs = (&files, prepared.announced_class());
@@ -235,16 +231,6 @@ async fn with_screen<T>(
     match done {
         InterruptibleResult::Done(done) => done,
         InterruptibleResult::Cancelled => Err(CliError::new(CliExit::Cancelled, "cancelled")),
-    }
-}
-
-/// Removes the sandboxes. After an interruption, the wait is limited.
-async fn end(prepared: &PreparedRun, left: &anyhow::Result<DriveResult>) {
-    match left {
-        Ok(DriveResult::Ended(_)) => prepared.shut_down().await,
-        Ok(DriveResult::Interrupted) | Err(_) => {
-            let _ = tokio::time::timeout(CLEANUP_TIMEOUT, prepared.shut_down()).await;
-        }
     }
 }
 

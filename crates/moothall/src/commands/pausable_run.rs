@@ -10,10 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::failure;
+use super::{CLEANUP_TIMEOUT, failure};
 use crate::context::CommandContext;
 use crate::error::{CliError, CliExit};
-use crate::launch::engine_failure;
+use crate::launch::{PreparedRun, engine_failure};
 use crate::notify::RunNotification;
 use crate::run_store;
 
@@ -38,6 +38,16 @@ impl DriveResult {
             Ok(Self::Ended(ended)) => RunNotification::of(ended),
             Ok(Self::Interrupted) => None,
             Err(_) => Some(RunNotification::Failed),
+        }
+    }
+
+    /// Removes the sandboxes of the run. After an interruption, the wait is limited.
+    pub(crate) async fn shut_down(result: &anyhow::Result<Self>, prepared: &PreparedRun) {
+        match result {
+            Ok(Self::Ended(_)) => prepared.shut_down().await,
+            Ok(Self::Interrupted) | Err(_) => {
+                let _ = tokio::time::timeout(CLEANUP_TIMEOUT, prepared.shut_down()).await;
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ fn start(global: &GlobalArgs, args: &RunArgs, audience: RunOutputMode) -> anyhow
             (Some(prepared), _) => {
                 let ledger = RunLedger::new(context.budget());
                 let ended = drive(&prepared, &local, &run_id, ledger, &view).await;
-                prepared.shut_down().await;
+                DriveResult::shut_down(&ended, &prepared).await;
                 ended
             }
             (None, restate) => {
@@ -135,7 +135,7 @@ pub(crate) fn resume(
         let prepared = prepare(&context, spec, &view).await?;
         let ledger = RunLedger::resume(context.budget(), row.spent.unwrap_or_default());
         let ended = drive(&prepared, local, &row.run_id, ledger, &view).await;
-        prepared.shut_down().await;
+        DriveResult::shut_down(&ended, &prepared).await;
         let notification = DriveResult::notification(&ended);
         notify::report_and_notify(
             &context.loaded,

@@ -11,7 +11,7 @@ use moothall_core::evidence::Evidence;
 use moothall_core::model::{ModelList, ModelName};
 use moothall_core::receipt::{EffectRecord, EffectTiming};
 use moothall_core::{ConsultSpec, EffectId, EffectResult, ErrorCode, RunSettings};
-use moothall_engine::RunRecord;
+use moothall_engine::{Consultation, RunRecord};
 use moothall_server::dto::ForkRunRequest;
 use moothall_store::{JournalEntry, RunRow, now_ms};
 
@@ -22,6 +22,7 @@ use super::estimate::CostEstimate;
 use super::http_request::{
     field_refusal, find_committee, parse_budget, parse_model_list, verdict_of,
 };
+use super::prepared_run::unreadable_consultation;
 use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
 use crate::args::{ForkArgs, ForkSetting, MemberModel};
 use crate::commands::committee;
@@ -165,6 +166,8 @@ impl ConsultForkRequest {
         parent: &RunRecord,
     ) -> Result<ForkPlan, CliError> {
         let before = &consultation(&parent.row)?.input;
+        // Refuses a run that only the version that executed it can read.
+        Consultation::of(parent).transpose().map_err(unreadable_consultation)?;
         let Self { from, model, set, committee, judge_file, brief, edits, mut settings } = self;
         let mut input = ConsultInput { committee, ..before.clone() };
         if brief.is_some() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use moothall_core::consult::{EvidenceSource, MoveReview};
 use moothall_core::drafts::TaskId;
 use moothall_core::evidence::Evidence;
+use moothall_core::report::DeriveFault;
 use moothall_core::sandbox::IsolationClass;
 use moothall_core::{EditSpec, Effect, RunId, RunSpec, Workflow};
 use moothall_engine::durable::PerformerFactory;
@@ -345,6 +346,13 @@ impl PerformerFactory for WorkerRun {
 
 const OTHER_VERSION_HINT: &str =
     "it may have been started by another version of moothall; `moothall show` can still display it";
+
+/// A consultation whose stored results do not fit this version's workflow.
+pub(crate) fn unreadable_consultation(error: DeriveFault) -> CliError {
+    CliError::failed("cannot reconstruct the consultation from the run's journal")
+        .with_source(error)
+        .with_hint("if another version of moothall executed it, use that version")
+}
 
 pub(crate) fn engine_failure(error: EngineError) -> CliError {
     match error {

@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use moothall_testkit::ProviderBehaviour;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, SqliteConnection};
 
 use crate::consult::careless;
 use crate::fake::Fake;
@@ -316,4 +317,27 @@ fn a_fork_starts_over_http_and_names_its_parent() {
             assert!(problem["hint"].as_str().unwrap().contains(hint), "{problem}");
         }
     });
+}
+
+/// Regression: a run that needs the version that made it was shown as unfinished, without its moves.
+#[test]
+fn a_finished_run_whose_journal_leads_to_no_outcome_is_not_called_unfinished() {
+    let world = World::new();
+    let run = parent(&world, &[]);
+    let address =
+        format!("sqlite://{}/home/.local/share/moothall/moothall.db", world.root().display());
+    runtime().block_on(async {
+        let mut file = SqliteConnection::connect(&address).await.unwrap();
+        let removed = sqlx::query("DELETE FROM journal WHERE effect_id = 'F1'");
+        assert_eq!(removed.execute(&mut file).await.unwrap().rows_affected(), 1);
+        file.close().await.unwrap();
+    });
+    for command in
+        [&["show", &run][..], &["report", &run], &["fork", &run, "--from", "debates", "--yes"]]
+    {
+        let ran = world.run(command);
+        assert_eq!(ran.code, Some(4), "{ran}");
+        assert!(ran.stderr.contains("cannot reconstruct the consultation"), "{ran}");
+        assert!(ran.stderr.contains("hint: if another version of moothall executed it"), "{ran}");
+    }
 }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use moothall_core::RunId;
 use moothall_core::consult::MoveReview;
-use moothall_core::{ConsultSpec, RunId};
-use moothall_engine::{EngineError, RunExit, RunRecord};
+use moothall_engine::{Consultation, EngineError, RunExit, RunRecord};
 use moothall_models::RunLedger;
 use moothall_store::{Store, StoredEvent};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::screen::{SharedScreen, TICK, lock_screen};
-use super::stored_consultation::{titles, view};
+use super::stored_consultation::titles;
 use crate::commands::pausable_run::{DriveMoment, DriveResult, PAUSING_NOTICE, drive_pausable};
 use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
@@ -27,7 +27,6 @@ pub(crate) async fn drive(
     prepared: &PreparedRun,
     local: &RunStore,
     run_id: &RunId,
-    spec: &ConsultSpec,
     (ledger, delay): (RunLedger, DemoDelay),
     review: Option<MoveReview>,
     screen: &SharedScreen,
@@ -42,10 +41,10 @@ pub(crate) async fn drive(
         .on_event(move |stored| lock_screen(&event_screen).event(stored));
     // Boxed because the future is large: it holds hundreds of calls in progress.
     let driving = Box::pin(driver.drive(&mut *workflow));
-    let left = drive_with_screen(store, run_id, spec, screen, driving).await;
+    let left = drive_with_screen(store, run_id, screen, driving).await;
     // A fast run ends before the titles were looked up.
     if lock_screen(screen).board.has_unnamed_moves() {
-        load_titles(&**store, run_id, spec, screen).await;
+        load_titles(&**store, run_id, screen).await;
     }
     lock_screen(screen).close();
     left
@@ -57,7 +56,6 @@ pub(crate) async fn follow(
     store: &dyn Store,
     run_id: &RunId,
     before: &[StoredEvent],
-    spec: &ConsultSpec,
     screen: &SharedScreen,
 ) -> anyhow::Result<DriveResult> {
     let on_event = |stored: &StoredEvent| lock_screen(screen).event(stored);
@@ -65,7 +63,7 @@ pub(crate) async fn follow(
     let followed =
         commands::interruptible_with_tick(following, TICK, || lock_screen(screen).tick()).await;
     if lock_screen(screen).board.has_unnamed_moves() {
-        load_titles(store, run_id, spec, screen).await;
+        load_titles(store, run_id, screen).await;
     }
     lock_screen(screen).close();
     match followed {
@@ -77,7 +75,6 @@ pub(crate) async fn follow(
 async fn drive_with_screen(
     store: &Arc<dyn Store>,
     run_id: &RunId,
-    spec: &ConsultSpec,
     screen: &SharedScreen,
     driving: impl Future<Output = Result<RunExit, EngineError>> + Unpin,
 ) -> anyhow::Result<DriveResult> {
@@ -88,9 +85,9 @@ async fn drive_with_screen(
         DriveMoment::Tick(now) => {
             if now >= next_title_lookup && lock_screen(screen).board.needs_titles() {
                 next_title_lookup = now + TITLE_POLL_INTERVAL;
-                let (store, run_id) = (Arc::clone(store), run_id.clone());
-                let (spec, screen) = (spec.clone(), Arc::clone(screen));
-                tasks.spawn(async move { load_titles(&*store, &run_id, &spec, &screen).await });
+                let (store, run_id, screen) =
+                    (Arc::clone(store), run_id.clone(), Arc::clone(screen));
+                tasks.spawn(async move { load_titles(&*store, &run_id, &screen).await });
             }
             lock_screen(screen).tick();
         }
@@ -100,14 +97,9 @@ async fn drive_with_screen(
 
 /// Reads the titles of moves from the journal, since events do not contain them. Errors only leave
 /// titles out of the display.
-pub(crate) async fn load_titles(
-    store: &dyn Store,
-    run_id: &RunId,
-    spec: &ConsultSpec,
-    screen: &SharedScreen,
-) {
+pub(crate) async fn load_titles(store: &dyn Store, run_id: &RunId, screen: &SharedScreen) {
     let Ok(record) = RunRecord::read(store, run_id).await else { return };
-    if let Ok(view) = view(spec, &record) {
-        lock_screen(screen).board.name(titles(&view));
+    if let Some(Ok(found)) = Consultation::of(&record) {
+        lock_screen(screen).board.name(titles(&found.view));
     }
 }

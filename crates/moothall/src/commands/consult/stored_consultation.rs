@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use moothall_core::consult::DO_NOTHING_ID;
-use moothall_core::report::{self, ConsultReport, DeriveFault, PaperSize, RunFacts};
+use moothall_core::report::{self, ConsultReport, PaperSize, RunFacts};
 use moothall_core::view::is_extra_call;
 use moothall_core::{ConsultSpec, EffectId, RunSpec, StoredSpec, debate};
 use moothall_engine::{Consultation, RunRecord};
@@ -14,6 +14,7 @@ use crate::artifacts;
 use crate::commands::runs;
 use crate::display;
 use crate::error::CliError;
+use crate::launch::unreadable_consultation;
 use crate::pdf_helper;
 
 /// A consultation with everything derived from its journal.
@@ -30,7 +31,7 @@ impl StoredConsultation {
         let spec = spec.ok_or_else(|| CliError::failed("the run is not a consultation"))?;
         let Consultation { view, facts } = Consultation::of(record)
             .ok_or_else(|| CliError::failed("the run is not a consultation"))?
-            .map_err(derive_error)?;
+            .map_err(unreadable_consultation)?;
         Ok(Self { spec, view, facts })
     }
 
@@ -128,17 +129,6 @@ impl StoredConsultation {
 /// Ids and titles of the moves so far.
 pub(crate) fn titles(view: &ConsultReport) -> impl Iterator<Item = (String, String)> {
     view.moves().map(|one| (one.move_id.clone(), one.proposal.title.clone()))
-}
-
-pub(crate) fn view(spec: &ConsultSpec, record: &RunRecord) -> Result<ConsultReport, CliError> {
-    let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-    ConsultReport::of(&spec.input, answer, &record.approvals).map_err(derive_error)
-}
-
-fn derive_error(error: DeriveFault) -> CliError {
-    CliError::failed("cannot reconstruct the consultation from the run's journal")
-        .with_source(error)
-        .with_hint("if another version of moothall executed it, use that version")
 }
 
 /// Calls that score without a debate: the do-nothing option and the baseline. Retries are not
