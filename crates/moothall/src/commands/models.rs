@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use moothall_core::MicroUsd;
-use moothall_core::model::{CallPurpose, ModelName, ModelReply, ModelRequest};
+use moothall_core::model::{CallPurpose, ModelFailure, ModelName, ModelReply, ModelRequest};
 use moothall_core::receipt::EffectTiming;
 use moothall_core::text::sanitize_line;
 use moothall_models::catalog::{ModelCard, ModelPrices, ModelProvider};
@@ -129,7 +129,11 @@ fn table(context: &CommandContext, providers: &[&ModelProvider]) -> String {
         );
         let cards = context.catalog.models_of(&provider.name);
         if cards.is_empty() {
-            let price = if provider.free { " and is free" } else { ", but its price is unknown" };
+            let price = match (&provider.stated.prices, provider.free) {
+                (Some(_), _) => " at the price of the configuration file",
+                (None, true) => " and is free",
+                (None, false) => ", but its price is unknown",
+            };
             let _ = writeln!(text, "  no models listed; any name works{price}");
         }
         let columns = card_columns(&cards, provider.default_model.as_deref());
@@ -214,28 +218,47 @@ fn check(
         Some(model) => model.clone(),
         None => context.model(None)?.first().clone(),
     };
+    let own_server = own_server(context, &model);
+    if args.save && own_server.is_none() {
+        let name = model.provider();
+        return Err(CliError::usage(format!(
+            "`--save` asks your own server for its context window, and {name} is not one"
+        ))
+        .with_hint(format!("set `context` in [provider.{name}] of the configuration file"))
+        .into());
+    }
     let gateway = context.gateway(&model, RecordingMode::Off)?;
     let ledger = RunLedger::new(context.budget());
     let request = probe_request(&model);
     let checking = async {
-        let served = served_models(context, &model).await;
+        let served = match own_server {
+            Some(provider) => served_models(context, provider).await,
+            None => Ok(Vec::new()),
+        };
         (served, gateway.call(&request, &ledger, None).await)
     };
     let InterruptibleResult::Done((served, report)) = block_on(checking)? else {
         return Err(CliError::new(CliExit::Cancelled, "cancelled").into());
     };
     let as_json = args.json;
-    // Also if the call fails: the window does not depend on it. Its result is reported after that
-    // of the call.
-    let saved = match args.save {
-        true => save_window(context, &model, &served).map(Some),
-        false => Ok(None),
+    // Also if the call fails: the window does not depend on it. An error is reported after that of
+    // the call.
+    let saved = match (args.save, &served) {
+        (true, Ok(served)) => save_window(context, &model, served).map(Some),
+        (true, Err(failure)) => {
+            Err(CliError::failed(format!("the server of {model} does not list its models"))
+                .with_source(failure.clone()))
+        }
+        (false, _) => Ok(None),
     };
     if let Ok(Some(preview)) = &saved
         && !as_json
     {
         terminal::print(preview)?;
     }
+    let has_saved = saved.as_ref().is_ok_and(Option::is_some);
+    // Without `--save`, the call reports why a server does not answer.
+    let served = served.unwrap_or_default();
     let served_json: Vec<Value> =
         served.iter().map(|one| json!({"name": one.name, "context_tokens": one.context})).collect();
     let reply = match report.result {
@@ -249,11 +272,16 @@ fn check(
                         "reachable": false,
                         "failure": failure,
                         "served_models": served_json,
+                        "saved": has_saved,
                     })
                 ))?;
             }
             let mut error = failure::of_call(context, &model, &failure);
             error.hint = unserved_note(&model, &served).or(error.hint);
+            if let Err(unsaved) = saved {
+                let unsaved = unsaved.full_message();
+                terminal::note(&format!("{YELLOW}not saved: {unsaved}{YELLOW:#}\n"));
+            }
             return Err(error.into());
         }
     };
@@ -269,6 +297,7 @@ fn check(
             "latency_ms": report.timing.latency_ms,
             "tries": report.timing.tries,
             "served_models": served_json,
+            "saved": has_saved,
         });
         terminal::print(&format!("{answer:#}\n"))?;
     } else {
@@ -283,19 +312,20 @@ fn check(
     Ok(CliExit::Fine)
 }
 
-/// The models that the user's own server lists. Other providers list hundreds of models.
-async fn served_models(context: &CommandContext, model: &ModelName) -> Vec<ServedModel> {
-    let is_own = |provider: &&ModelProvider| {
-        provider.wire == WireFormat::OpenAiChat
-            && (provider.own_address || provider.is_on_this_machine())
-    };
-    let Some(provider) = context.catalog.provider(model.provider()).filter(is_own) else {
-        return Vec::new();
-    };
+/// The provider of a model, if it is the user's own server. Others list hundreds of models.
+fn own_server<'a>(context: &'a CommandContext, model: &ModelName) -> Option<&'a ModelProvider> {
+    let provider = context.catalog.provider(model.provider())?;
+    let is_own = provider.own_address || provider.is_on_this_machine();
+    (provider.wire == WireFormat::OpenAiChat && is_own).then_some(provider)
+}
+
+async fn served_models(
+    context: &CommandContext,
+    provider: &ModelProvider,
+) -> Result<Vec<ServedModel>, ModelFailure> {
     let secrets = context.keys.secrets(&provider.name);
-    // The call that follows reports why a server does not answer.
-    let served = list_provider_models(provider, secrets, &context.connections).await;
-    usable_models(&provider.name, served.unwrap_or_default())
+    let served = list_provider_models(provider, secrets, &context.connections).await?;
+    Ok(usable_models(&provider.name, served))
 }
 
 /// Writes the window that the server states into the configuration file. Returns what changed.

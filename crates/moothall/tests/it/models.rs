@@ -187,11 +187,49 @@ fn a_model_check_saves_the_window_of_the_server() {
     let ran = world.run(&[&save[..], &["lab/tiny"]].concat());
     let hint = "hint: tiny is not among the models of this server: small.gguf\n";
     assert!(ran.code == Some(4) && ran.stderr.ends_with(hint), "{ran}");
-    // Another server than that of the file.
-    let other = format!("http://localhost:{}/v1", server.port());
+}
+
+#[test]
+fn a_model_check_saves_no_window_of_another_server_than_that_of_the_file() {
+    let (world, server) = (World::new(), model_server());
+    let file = "[provider.lab]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    world.write("lab.toml", file);
+    let other = format!("http://{server}/v1");
+    let save = ["models", "--config", "lab.toml", "--save", "--check"];
     let ran = world.run(&[&save[..], &["lab/small.gguf", "--base-url", &other]].concat());
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert_eq!(world.read("lab.toml"), format!("{file}context = 4096\n"));
+    // The call failed, too, and neither hides the other.
+    assert!(ran.stderr.contains("names another server for lab"), "{ran}");
+    assert_eq!(world.read("lab.toml"), file);
+}
+
+#[test]
+fn a_window_is_not_saved_without_an_own_server_that_lists_its_models() {
+    let fake = Fake::saying("ok");
+    let world = World::new().with("OPENAI_API_KEY", KEY);
+    let ran = world.run(&["models", "--save", "--check", "openai/gpt-4.1-mini"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("openai is not one"), "{ran}");
+    let save = |url: &str| {
+        world.write("lab.toml", &format!("[provider.lab]\nbase_url = \"{url}\"\n"));
+        let ran = world.run(&["models", "--config", "lab.toml", "--save", "--check", "lab/tiny"]);
+        assert_eq!(ran.code, Some(4), "{ran}");
+        ran.stderr
+    };
+    assert!(save(&fake.url()).contains("states no context window"), "{}", save(&fake.url()));
+    let closed = "http://127.0.0.1:9/v1";
+    assert!(save(closed).contains("does not list its models"), "{}", save(closed));
+}
+
+#[test]
+fn a_server_on_this_machine_with_a_price_is_not_called_free() {
+    let world = World::new();
+    let lab = "[provider.lab]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    world.write_config("moothall.toml", lab);
+    let listed = || world.run(&["models", "lab"]).stdout;
+    assert!(listed().contains("any name works and is free"), "{}", listed());
+    let priced = format!("{lab}price_input = \"0.20\"\nprice_output = \"0.40\"\n");
+    world.write_config("moothall.toml", &priced);
+    assert!(listed().contains("at the price of the configuration file"), "{}", listed());
 }
 
 /// Regression: the address in the `moothall.toml` of a cloned repository became the user's own.
