@@ -1,6 +1,6 @@
 //! The smallest workflow: one model call, and one retry if the answer does not match its schema.
 
-use crate::echo::is_echo;
+use crate::echo::repeats_question;
 use crate::model::{ModelReply, ModelRequest, StopReason};
 use crate::structured::{OutputCheck, OutputFault, ask_again, read_json};
 use crate::{
@@ -75,7 +75,7 @@ impl AskWorkflow {
             warn(fault.rule(), fault.problems().join("; "));
         }
         // Not asked again, because a question may ask for this.
-        if self.request.schema.is_none() && is_echo(&self.request, &reply.text) {
+        if self.request.schema.is_none() && repeats_question(&self.request, &reply.text) {
             warn("output.echo", "the answer repeats the question".to_owned());
         }
         findings

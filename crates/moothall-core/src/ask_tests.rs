@@ -77,6 +77,8 @@ fn an_answer_that_repeats_the_question_is_kept_with_a_warning() {
                   The largest cost is the cost of goods, and rent is the third.";
     assert_eq!(warnings(quoted), [""; 0]);
     assert_eq!(warnings("Goods, salaries, rent."), [""; 0]);
+    // A question may ask for one of its lines.
+    assert_eq!(warnings("Rent was $25 million, interest was $12 million."), [""; 0]);
 }
 
 #[test]

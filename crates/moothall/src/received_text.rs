@@ -1,9 +1,9 @@
 //! How much models have sent of the answers that are under way, for the line that shows progress.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use moothall_models::ReplyListener;
 
@@ -27,22 +27,28 @@ pub(crate) struct ReceivedText(Arc<CallCounts>);
 struct CallCounts {
     /// Received from all of them.
     bytes: AtomicU64,
-    /// The size of each prompt, and how many calls have it. Not their sum: most of them may wait
-    /// for others to end.
-    prompt_tokens: Mutex<BTreeMap<u64, usize>>,
+    next_id: AtomicU64,
+    calls: Mutex<BTreeMap<u64, OpenCall>>,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    prompt_tokens: u64,
+    since: Instant,
 }
 
 impl CallCounts {
-    fn prompts(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
-        self.prompt_tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calls(&self) -> MutexGuard<'_, BTreeMap<u64, OpenCall>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ReceivedText {
     /// Counts the text of one call until the listener is dropped.
     pub(crate) fn listener(&self, prompt_tokens: u64) -> Box<dyn ReplyListener> {
-        *self.0.prompts().entry(prompt_tokens).or_default() += 1;
-        Box::new(CallListener { counts: Arc::clone(&self.0), bytes: 0, prompt_tokens })
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
+        self.0.calls().insert(id, OpenCall { prompt_tokens, since: Instant::now() });
+        Box::new(CallListener { counts: Arc::clone(&self.0), bytes: 0, id })
     }
 
     /// The number of tokens, as a part of a line. `None` before the first one.
@@ -55,12 +61,14 @@ impl ReceivedText {
 
     /// Same as [`Self::label`], and the size of the largest prompt before the first token.
     pub(crate) fn label_with_prompt(&self) -> Option<String> {
-        self.label().or_else(|| large_prompt(*self.0.prompts().last_key_value()?.0))
+        // Not the sum: most calls may wait for others to end.
+        let largest = || self.0.calls().values().map(|call| call.prompt_tokens).max();
+        self.label().or_else(|| large_prompt(largest()?))
     }
 
-    /// Whether a call is under way.
-    pub(crate) fn has_calls(&self) -> bool {
-        !self.0.prompts().is_empty()
+    /// How long the oldest call has been under way, if there is one.
+    pub(crate) fn longest_wait(&self) -> Option<Duration> {
+        self.0.calls().values().map(|call| call.since.elapsed()).max()
     }
 }
 
@@ -68,7 +76,7 @@ impl ReceivedText {
 struct CallListener {
     counts: Arc<CallCounts>,
     bytes: u64,
-    prompt_tokens: u64,
+    id: u64,
 }
 
 impl ReplyListener for CallListener {
@@ -86,13 +94,7 @@ impl ReplyListener for CallListener {
 impl Drop for CallListener {
     fn drop(&mut self) {
         self.restart();
-        let mut prompts = self.counts.prompts();
-        if let Entry::Occupied(mut same) = prompts.entry(self.prompt_tokens) {
-            *same.get_mut() -= 1;
-            if *same.get() == 0 {
-                same.remove();
-            }
-        }
+        self.counts.calls().remove(&self.id);
     }
 }
 

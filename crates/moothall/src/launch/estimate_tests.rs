@@ -95,7 +95,7 @@ fn models_with_a_small_or_unknown_window_are_named_with_the_largest_prompt() {
         notes("lab/x"),
         [format!(
             "largest prompt about {longest} tokens; lab/x has 4096: too small, so evidence and \
-             earlier rounds are shortened"
+             earlier rounds may be shortened"
         )]
     );
     assert_eq!(

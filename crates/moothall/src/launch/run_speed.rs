@@ -26,7 +26,7 @@ impl RunSpeed {
         loaded: &LoadedConfig,
         input: &ConsultInput,
     ) -> Option<Self> {
-        let models = input.distinct_models();
+        let models = input.called_models();
         let [model] = models.as_slice() else { return None };
         if model.is_demo() {
             return None;

@@ -201,13 +201,17 @@ impl ConsultScreen {
         let (columns, rows) = terminal::size();
         let status = process_resources::connections().status();
         let received = self.received.label_with_prompt();
-        // Downloads and sandboxes that boot take time, too.
-        let waits = !self.has_calls_here || self.received.has_calls();
+        // Not the time of downloads and of sandboxes that boot, which send no events.
+        let quiet = match (self.has_calls_here, self.received.longest_wait()) {
+            (false, _) => self.last_event.elapsed(),
+            (true, None) => Duration::ZERO,
+            (true, Some(wait)) => wait.min(self.last_event.elapsed()),
+        };
         let frame = FrameInput {
             columns,
             rows,
             elapsed: self.started.elapsed(),
-            quiet: if waits { self.last_event.elapsed() } else { Duration::ZERO },
+            quiet,
             now_ms: now_ms(),
             budget: self.budget,
             models: &self.models,

@@ -122,7 +122,7 @@ impl CostEstimate {
         let (model, longest) = (&small.model, short_number(self.largest_call.prompt()));
         let window = match small.window {
             Some(window) => format!(
-                "{model} has {window}: too small, so evidence and earlier rounds are shortened"
+                "{model} has {window}: too small, so evidence and earlier rounds may be shortened"
             ),
             None => format!(
                 "the context window of {model} is unknown; set `context` in [provider.{}]",
