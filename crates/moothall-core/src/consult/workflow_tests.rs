@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -8,8 +8,9 @@ use super::*;
 use crate::Outcome;
 use crate::RunVerdict;
 use crate::child::{ChildEnd, ChildIsolation};
-use crate::debate::{DebateDegradation, base_calls};
+use crate::debate::{Debate, DebateDegradation, base_calls};
 use crate::model::{FailureKind, StopReason};
+use crate::replay::{RecordedResult, request_of};
 use crate::sandbox::IsolationClass;
 
 /// A thesis whose number differs from the cited one.
@@ -558,4 +559,34 @@ fn an_inference_without_citations_is_asked_again_and_marked() {
     // Evidence that a model invented has no ids.
     let synthetic = run(synthetic(small_input()), &[("F1", said(vague))]);
     assert!(!synthetic.asked.contains_key("F1/rewrite"));
+}
+
+/// The call log shows prompts, which are not stored.
+#[test]
+fn the_request_of_every_result_can_be_rebuilt_from_the_results_before_it() {
+    let mut results = BTreeMap::new();
+    let ran = drive(
+        small_input(),
+        |id, effect| {
+            let result = well(id, effect);
+            results.insert(id.clone(), result.clone());
+            result
+        },
+        |_| 0,
+    );
+    let known =
+        |id: &EffectId| Some(RecordedResult { request_sha256: None, result: results.get(id)? });
+    let rebuilt = |id: &str| {
+        let consult = Consult::new(small_input()).unwrap();
+        request_of(consult, known, &id.parse().unwrap()).unwrap()
+    };
+    for (id, effect) in &ran.asked {
+        assert_eq!(rebuilt(id).as_ref(), Some(effect), "{id}");
+    }
+    let debate = Debate::new(ran.debate("m2").clone()).unwrap().start().perform;
+    assert!(!debate.is_empty());
+    for (id, effect) in debate {
+        assert_eq!(rebuilt(id.as_str()), Some(effect), "{id}");
+    }
+    assert_eq!(rebuilt("m9/critic"), None);
 }

@@ -21,6 +21,21 @@ fn no_limit_admits_everything() {
 }
 
 #[test]
+fn a_credential_has_no_higher_limit_than_its_creator() {
+    let creator = CredentialLimits {
+        runs_at_once: Some(2),
+        usd_a_day: Some(usd(500)),
+        requests_a_minute: None,
+    };
+    let wanted =
+        CredentialLimits { runs_at_once: Some(9), usd_a_day: None, requests_a_minute: Some(60) };
+    let granted = CredentialLimits { requests_a_minute: Some(60), ..creator };
+    assert_eq!(wanted.capped_by(creator), granted);
+    let lower = CredentialLimits { runs_at_once: Some(1), ..creator };
+    assert_eq!(lower.capped_by(creator), lower);
+}
+
+#[test]
 fn concurrent_runs_of_a_credential_are_limited() {
     let limits = CredentialLimits { runs_at_once: Some(2), ..CredentialLimits::default() };
     check(limits, CredentialUsage { runs: 1, ..CredentialUsage::default() }, None, Ok(()));

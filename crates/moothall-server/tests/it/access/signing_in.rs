@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use moothall_core::access::{AccessScope, CredentialLimits, TeamName};
 use moothall_core::{MicroUsd, Sha256Hex};
 use moothall_server::{AccessMode, login_code, login_link};
-use moothall_store::{AccountStore as _, TeamFilter};
+use moothall_store::{AccountStore as _, MAX_LABEL_BYTES, TeamFilter};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -17,6 +17,7 @@ use super::place::{OWN_RUN, Place, told};
 fn cookie(response: &Response) -> String {
     let given = response.headers()["set-cookie"].to_str().unwrap();
     assert!(given.contains("; HttpOnly") && given.contains("; SameSite=Strict"), "{given}");
+    assert!(given.contains("; Max-Age=604800"), "seven days: {given}");
     given.split(';').next().unwrap().to_owned()
 }
 
@@ -99,12 +100,18 @@ async fn a_token_can_create_only_tokens_with_at_most_its_permissions() {
     let wanted = r#"{"scopes":["admin"],"days":366,"runs_at_once":9,"micro_usd_a_day":9000000}"#;
     assert_eq!(make(wanted).await, (201, "-".to_owned()));
     assert_eq!(make(r#"{"scopes":["read"],"days":1}"#).await, (201, "-".to_owned()));
+    // The longest label is accepted, and no longer one.
+    for (bytes, expected) in [(MAX_LABEL_BYTES, 201), (MAX_LABEL_BYTES + 1, 400)] {
+        let label = "x".repeat(bytes);
+        let body = format!(r#"{{"scopes":["read"],"days":1,"label":"{label}"}}"#);
+        assert_eq!(make(&body).await.0, expected, "{bytes} bytes");
+    }
     // A misspelled limit is rejected.
     assert_eq!(make(r#"{"scopes":["read"],"days":1,"run_at_once":1}"#).await.0, 400);
     let rows = place.store.tokens(TeamFilter::Only("south".parse().unwrap())).await.unwrap();
     let mut made: Vec<_> = rows.iter().filter(|row| row.created_at_ms > 1).collect();
     made.sort_by_key(|row| row.created_at_ms);
-    assert_eq!(made.len(), 2);
+    assert_eq!(made.len(), 3);
     for row in made {
         assert_eq!(row.limits, CredentialLimits { requests_a_minute: Some(600), ..limits });
         assert_eq!(row.expires_at_ms, Some(ends));
@@ -124,6 +131,9 @@ async fn a_change_with_a_session_cookie_needs_the_csrf_token() {
     let said = tokens().header("x-moothall-page", &word).body(wanted).send().await.unwrap();
     assert_eq!(said.status(), 201);
     let made: Value = serde_json::from_str(&said.text().await.unwrap()).unwrap();
+    let rows = place.store.tokens(TeamFilter::All).await.unwrap();
+    let row = rows.iter().find(|row| row.id.as_str() == made["id"]).unwrap();
+    assert_eq!(row.expires_at_ms, Some(row.created_at_ms + 24 * 60 * 60 * 1_000));
     // A program with a token has no cookie that another page could abuse.
     let token = format!("Bearer {}", made["token"].as_str().unwrap());
     let read = place.get("/api/runs").header("authorization", &token).send().await.unwrap();
@@ -351,11 +361,16 @@ async fn token_has_a_limited_number_of_open_streams() {
         assert_eq!(told(refused).await, (429, "too-many-streams".to_owned()));
     }
     assert_eq!(open(other.reveal(), &runs).await.status(), 200);
-    // Closing a stream frees a slot; the server notices with a short delay.
+    // Closing a stream frees one slot; the server notices with a short delay.
     drop(streams.pop());
     let until = Instant::now() + Duration::from_secs(20);
-    while open(token.reveal(), &runs).await.status() != 200 {
+    let _last = loop {
+        let stream = open(token.reveal(), &runs).await;
+        if stream.status() == 200 {
+            break stream;
+        }
         assert!(Instant::now() < until, "a closed stream still counts");
         tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    };
+    assert_eq!(open(token.reveal(), &runs).await.status(), 429);
 }
