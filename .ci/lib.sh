@@ -2,7 +2,7 @@
 # The build, steps, background jobs, servers and the final report of `.ci/run` and `.ci/long`.
 
 # All steps share one build: one target directory, one profile, one feature set. `--workspace` keeps the features the same,
-# so no step may build with `--package`; built programs are started by path.
+# so no step of this profile may build with `--package`; built programs are started by path.
 export CARGO_TARGET_DIR="$HOME/.cache/moothall/target"
 export CARGO_PROFILE_DEV_DEBUG=0 # no line numbers in backtraces; the build writes a third less
 export CARGO_INCREMENTAL=0

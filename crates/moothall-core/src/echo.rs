@@ -6,8 +6,7 @@ use crate::model::ModelRequest;
 /// Shorter lines, such as headings, may occur in both.
 const MIN_LINE_CHARS: usize = 40;
 
-/// Lines that are looked up. Each is searched for in the whole prompt, and both may
-/// have megabytes.
+/// More lines are not looked up. Each is searched for in a whole text, and both may have megabytes.
 const MAX_LINES: usize = 200;
 
 /// Whether most of an answer is copied from its prompt.

@@ -32,7 +32,7 @@ impl Consultation {
 fn report(input: &ConsultInput, record: &RunRecord) -> Result<ConsultReport, DeriveFault> {
     let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
     let view = ConsultReport::of(input, answer, &record.approvals)?;
-    // Otherwise a finished run would be shown as one that has not got further.
+    // Otherwise a finished run would be shown as an unfinished one.
     if record.row.outcome.is_some() && view.outcome.is_none() {
         return Err(DeriveFault::NoOutcome);
     }

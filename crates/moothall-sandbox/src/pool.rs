@@ -178,7 +178,7 @@ impl SandboxPool {
             state.closed = true;
             (std::mem::take(&mut state.slots), std::mem::take(&mut state.fillers))
         };
-        // Callers may not wait for the slowest start, so idle sandboxes end first.
+        // First, because a caller may give up before the slowest start has ended.
         for pooled in slots.into_iter().flat_map(|slot| slot.idle) {
             pooled.sandbox.end.finish().await;
         }

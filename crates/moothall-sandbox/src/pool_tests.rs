@@ -76,7 +76,7 @@ async fn a_closed_pool_ends_sandboxes_whose_start_took_seconds() {
     assert_eq!((started.load(Ordering::SeqCst), engine.alive.load(Ordering::SeqCst)), (2, 0));
 }
 
-/// Regression: who waited only a moment, such as an interrupted command, left the idle ones running.
+/// Regression: an interrupted command waits only a moment, and idle sandboxes were left running.
 #[tokio::test(start_paused = true)]
 async fn a_closed_pool_ends_idle_sandboxes_before_those_that_are_starting() {
     let started = Arc::new(AtomicUsize::new(0));

@@ -22,8 +22,7 @@ use super::estimate::CostEstimate;
 use super::http_request::{
     field_refusal, find_committee, parse_budget, parse_model_list, verdict_of,
 };
-use super::prepared_run::unreadable_consultation;
-use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget};
+use super::{ConsultPlan, RunFiles, ServerDefaults, set_budget, unreadable_consultation};
 use crate::args::{ForkArgs, ForkSetting, MemberModel};
 use crate::commands::committee;
 use crate::config::LoadedConfig;
