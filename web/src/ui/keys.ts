@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 
 const SWITCH = "moothall-keys";
 
@@ -23,7 +23,8 @@ export function switchKeys(on: boolean): void {
 export function useKeys(actions: Record<string, () => void>): void {
   const latest = useRef(actions);
   latest.current = actions;
-  useEffect(() => {
+  // Before the page is painted: a key works as soon as a person can see what it does.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement | null;
