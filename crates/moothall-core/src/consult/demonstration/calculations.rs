@@ -40,7 +40,7 @@ pub(crate) fn without_calculation(text: &str) -> Value {
 }
 
 /// The net margin of the newest year, from two facts.
-pub(crate) fn margin(facts: &DemoFacts) -> Option<CalculationRequest> {
+pub(crate) fn margin(facts: &DemoFacts<'_>) -> Option<CalculationRequest> {
     let (income, revenue) = newest(facts)?;
     Some(CalculationRequest {
         purpose: "The net margin that the move has to protect.".to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn margin(facts: &DemoFacts) -> Option<CalculationRequest> {
 }
 
 /// What a fall in revenue costs, with an assumed fall.
-pub(crate) fn stress(facts: &DemoFacts) -> Option<CalculationRequest> {
+pub(crate) fn stress(facts: &DemoFacts<'_>) -> Option<CalculationRequest> {
     let (income, revenue) = newest(facts)?;
     Some(CalculationRequest {
         purpose: "The profit that a fall in revenue of five percent costs at the present margin."
@@ -66,7 +66,7 @@ pub(crate) fn stress(facts: &DemoFacts) -> Option<CalculationRequest> {
     })
 }
 
-fn newest(facts: &DemoFacts) -> Option<(String, String)> {
+fn newest(facts: &DemoFacts<'_>) -> Option<(String, String)> {
     let id = |metric: &str| {
         let id = facts.ids(&[metric]).into_iter().next()?;
         Some(id.strip_prefix("F0:")?.to_owned())

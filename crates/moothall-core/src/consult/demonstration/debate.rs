@@ -12,7 +12,7 @@ use crate::model::{CallPurpose, ModelRequest, PromptRole};
 
 /// The parts of a debate request that the demo replies use.
 struct DemoDebate<'a> {
-    facts: DemoFacts,
+    facts: DemoFacts<'a>,
     title: &'a str,
     /// Such as `D2`; empty for the critic's opening turn.
     seat: &'a str,

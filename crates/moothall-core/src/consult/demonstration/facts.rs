@@ -1,28 +1,29 @@
 //! Parses the fact table in a prompt into numbers with ids. Without a table, uses passages of the
 //! user's documents.
 
-use std::collections::BTreeMap;
-
 use super::pseudo_random;
 use super::quotes::{DocumentQuote, quotes};
 
-/// A company's numbers as given in a prompt; empty if there are none.
+/// A company's numbers as given in a prompt; empty if there are none. Borrowed and searched in place,
+/// because every reply of a debate reads the same large table for a handful of cells.
 #[derive(Debug, Default)]
-pub(crate) struct DemoFacts {
+pub(crate) struct DemoFacts<'a> {
     /// `$`, or a currency code followed by a space.
     currency: String,
     /// ` million`, ` thousand` or empty.
     scale: &'static str,
+    columns: Vec<&'a str>,
     /// Fiscal years, oldest first.
-    years: Vec<String>,
-    cells: BTreeMap<(String, String), String>,
+    years: Vec<&'a str>,
+    /// A metric and the other cells of its row, not yet split.
+    rows: Vec<(&'a str, &'a str)>,
     /// Quotes from the user's documents, if there is no table.
     quotes: Vec<DocumentQuote>,
 }
 
-impl DemoFacts {
+impl<'a> DemoFacts<'a> {
     /// Parses the table after the line `Money in …`.
-    pub(crate) fn read(prompt: &str) -> Self {
+    pub(crate) fn read(prompt: &'a str) -> Self {
         let mut facts = Self::default();
         let Some((_, behind)) = prompt.split_once("\nMoney in ") else {
             facts.quotes = quotes(prompt);
@@ -36,40 +37,35 @@ impl DemoFacts {
         };
         facts.scale = scale;
         facts.currency = if currency == "USD" { "$".to_owned() } else { format!("{currency} ") };
-        let mut columns: Vec<&str> = Vec::new();
         for line in behind.lines().skip(1) {
             let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
-                if columns.is_empty() { continue } else { break }
+                if facts.columns.is_empty() { continue } else { break }
             };
-            let mut cells = row.split('|').map(str::trim);
-            match cells.next() {
-                Some("") => columns = cells.collect(),
-                Some(metric) => {
-                    for (column, cell) in columns.iter().zip(cells) {
-                        let at = (metric.to_owned(), (*column).to_owned());
-                        facts.cells.insert(at, cell.to_owned());
-                    }
-                }
-                None => {}
+            let Some((metric, cells)) = row.split_once('|') else { continue };
+            match metric.trim() {
+                "" => facts.columns = cells.split('|').map(str::trim).collect(),
+                metric => facts.rows.push((metric, cells)),
             }
         }
         let is_year = |column: &&&str| column.len() == 6 && column.starts_with("FY");
-        facts.years = columns.iter().filter(is_year).map(|year| (*year).to_owned()).collect();
+        facts.years = facts.columns.iter().filter(is_year).copied().collect();
         facts
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.rows.is_empty()
     }
 
     /// A fiscal year, counted back from the newest (0).
-    fn year(&self, before: usize) -> Option<&str> {
+    fn year(&self, before: usize) -> Option<&'a str> {
         let at = self.years.len().checked_sub(1 + before)?;
-        self.years.get(at).map(String::as_str)
+        self.years.get(at).copied()
     }
 
-    fn cell(&self, metric: &str, year: &str) -> Option<&str> {
-        let cell = self.cells.get(&(metric.to_owned(), year.to_owned()))?;
+    fn cell(&self, metric: &str, year: &str) -> Option<&'a str> {
+        let (_, cells) = self.rows.iter().find(|(name, _)| *name == metric)?;
+        let column = self.columns.iter().position(|column| *column == year)?;
+        let cell = cells.split('|').nth(column)?.trim();
         let bare = cell.trim_end_matches(['r', 's']);
         let is_value = bare.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
         is_value.then_some(bare)

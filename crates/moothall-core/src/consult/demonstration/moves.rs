@@ -58,7 +58,7 @@ fn idea(analyst: &str, at: usize) -> &'static DemoIdea {
     &ideas[at % ideas.len()]
 }
 
-fn proposal(idea: &DemoIdea, facts: &DemoFacts, draft: ProposalVersion) -> Proposal {
+fn proposal(idea: &DemoIdea, facts: &DemoFacts<'_>, draft: ProposalVersion) -> Proposal {
     let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
     let wrong = match (idea.slip, draft) {
         (DemoFlaw::WrongNumber, ProposalVersion::First) => facts.wrong_sentence(idea.rests_on),
