@@ -85,7 +85,7 @@ pub struct HiddenNames {
 impl HiddenNames {
     /// Hides a person or a model by its display name. Upper and lower case are the same.
     pub fn hide_phrase(&mut self, name: &str, replacement: &'static str) {
-        let name = name.trim().to_lowercase();
+        let name = lower_case(name.trim());
         let is_new = self.phrases.iter().all(|(known, _)| *known != name);
         if !name.is_empty() && is_new {
             self.phrases.push((name, replacement));
@@ -119,8 +119,12 @@ impl HiddenNames {
 
     fn replace_names(&self, text: &str) -> String {
         let mut text = text.to_owned();
+        let mut lower = lower_case(&text);
         for (name, replacement) in &self.phrases {
-            text = replace_phrase(&text, name, replacement);
+            if lower.contains(name.as_str()) {
+                text = replace_phrase(&text, &lower, name, replacement);
+                lower = lower_case(&text);
+            }
         }
         let is_part = |sign: char| sign.is_alphanumeric() || matches!(sign, '-' | '_');
         let mut out = String::new();
@@ -160,14 +164,17 @@ fn is_evidence_prefix(id: &str) -> bool {
         && digit.is_some_and(|sign| sign.is_ascii_digit())
 }
 
-/// Replaces whole phrases, regardless of case. `name` is in lower case.
-fn replace_phrase(text: &str, name: &str, replacement: &str) -> String {
-    // Lower case may change the length of a character, and offsets must stay valid.
-    let lower: String =
-        text.chars().map(|sign| sign.to_lowercase().next().unwrap_or(sign)).collect();
-    if lower.len() != text.len() {
-        return text.to_owned();
-    }
+/// Lower case in which every character keeps its length, so that offsets are the same in both.
+fn lower_case(text: &str) -> String {
+    let lower = |sign: char| {
+        let lower = sign.to_lowercase().next().unwrap_or(sign);
+        if lower.len_utf8() == sign.len_utf8() { lower } else { sign }
+    };
+    text.chars().map(lower).collect()
+}
+
+/// Replaces whole phrases, regardless of case: `lower` is the text in lower case, and so is `name`.
+fn replace_phrase(text: &str, lower: &str, name: &str, replacement: &str) -> String {
     let mut out = String::new();
     let mut at = 0;
     while let Some(found) = lower.get(at..).and_then(|rest| rest.find(name)) {

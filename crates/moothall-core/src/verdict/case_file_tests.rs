@@ -77,6 +77,14 @@ fn a_case_has_the_move_and_its_objections_with_their_last_answers() {
 }
 
 #[test]
+fn a_letter_whose_lower_case_has_another_length_does_not_show_names() {
+    let mut sly = proposal("word");
+    sly.thesis = "\u{130} The GROWTH Strategist used gpt-5-MINI.".to_owned();
+    let case = CaseFile::of(&sly, None, &hidden());
+    assert!(case.text.contains("\u{130} The defence used a model."), "{}", case.text);
+}
+
+#[test]
 fn a_record_is_limited_in_objections_and_tokens() {
     let long = words("numbers12", 200);
     let record: Vec<Objection> = (0..40)
