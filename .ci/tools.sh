@@ -34,9 +34,11 @@ has_tool() {
     [[ "$("$tool" --version 2>/dev/null | head -n 1)" =~ \ v?"$version"(\ |$) ]]
 }
 
+# install_tools [NAME…]: all by default.
 install_tools() {
     local tool
-    for tool in cargo-nextest cargo-deny mdbook cargo-fuzz; do
+    (($# > 0)) || set -- "${!tool_versions[@]}"
+    for tool in "$@"; do
         install_tool "$tool"
     done
     # Gigabytes that only another install would use.

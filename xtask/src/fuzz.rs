@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: runs every target of `fuzz/` for a limited time.
+//! `cargo xtask fuzz`: runs every target of `fuzz/` with libFuzzer for a limited time.
 //!
-//! `fuzz/` is a separate workspace because its targets need nightly. Seeds are committed in
+//! `fuzz/libfuzzer` is a separate workspace because it needs nightly. Seeds are committed in
 //! `fuzz/seeds/TARGET`; new inputs are written to the target directory to keep the working tree
 //! clean.
 
@@ -10,17 +10,14 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::shell;
 
-const MANIFEST: &str = "fuzz/Cargo.toml";
+const FOLDER: &str = "fuzz/libfuzzer";
+const MANIFEST: &str = "fuzz/libfuzzer/Cargo.toml";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FuzzArgs {
     /// Set the time for each target, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// Build without optimization, which takes a third of the time, and run each target for one
-    /// second
-    #[arg(long, conflicts_with = "seconds")]
-    smoke: bool,
     /// Run only these targets (default: all)
     targets: Vec<String>,
 }
@@ -30,15 +27,15 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<()> {
     let manifest = fs_err::read_to_string(root.join(MANIFEST)).map_err(|error| {
         anyhow!(
             "cannot read the fuzz targets: {error}
-hint: create them in `fuzz/` with `cargo fuzz init`"
+hint: create them with `cargo fuzz init`"
         )
     })?;
     let targets = select_targets(target_names(&manifest)?, &args.targets)?;
     require_tools(&root)?;
-    let seconds = if args.smoke { 1 } else { args.seconds };
+    let seconds = args.seconds;
     for target in &targets {
         shell::note(&format!("== fuzz {target} for {seconds} s"));
-        fuzz(&root, target, seconds, args.smoke)?;
+        fuzz(&root, target, seconds)?;
     }
     shell::say(&format!("{} fuzz targets, {seconds} s each: no failures", targets.len()));
     Ok(())
@@ -81,14 +78,9 @@ fn require_tools(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
+fn fuzz(root: &Path, target: &str, seconds: u32) -> Result<()> {
     let folder = shell::target_dir(root).join("fuzz");
-    let found = folder.join(if smoke { "smoke-corpus" } else { "corpus" }).join(target);
-    // A smoke run starts from the seeds alone: loading the corpus of hours of fuzzing takes
-    // minutes.
-    if smoke && found.is_dir() {
-        fs_err::remove_dir_all(&found)?;
-    }
+    let found = folder.join("corpus").join(target);
     fs_err::create_dir_all(&found)?;
     let seeds = root.join("fuzz/seeds").join(target);
 
@@ -96,12 +88,8 @@ fn fuzz(root: &Path, target: &str, seconds: u32, smoke: bool) -> Result<()> {
     let found = found.to_string_lossy();
     let seeds_shown = seeds.to_string_lossy();
     let limit = format!("-max_total_time={seconds}");
-    let mut command_line =
-        vec!["rustup", "run", "nightly", "cargo", "fuzz", "run", "--target-dir", &folder];
-    if smoke {
-        command_line.push("--dev");
-    }
-    command_line.push(target);
+    let mut command_line = vec!["rustup", "run", "nightly", "cargo", "fuzz", "run"];
+    command_line.extend(["--fuzz-dir", FOLDER, "--target-dir", &folder, target]);
     // libFuzzer writes new inputs to the first directory and only reads the others.
     command_line.push(&found);
     if seeds.is_dir() {

@@ -15,7 +15,7 @@ fn targets_are_the_bins_of_the_manifest() {
 #[test]
 fn manifest_without_targets_is_an_error() {
     let error = target_names("[package]\nname = \"x\"\n").unwrap_err();
-    assert_eq!(error.to_string(), "`fuzz/Cargo.toml` lists no [[bin]]");
+    assert_eq!(error.to_string(), "`fuzz/libfuzzer/Cargo.toml` lists no [[bin]]");
 }
 
 #[test]

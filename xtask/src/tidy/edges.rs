@@ -43,6 +43,11 @@ pub(crate) const TABLE: &[AllowedEdges] = &[
         tests_use: &[],
     },
     AllowedEdges {
+        name: "moothall-fuzz",
+        uses: &["moothall-guest", "moothall-models", "moothall-core"],
+        tests_use: &[],
+    },
+    AllowedEdges {
         name: "moothall",
         uses: &[
             "moothall-engine",

@@ -13,7 +13,7 @@ use crate::tree::SourceTree;
 
 pub(crate) const ID: &str = "nested-locks";
 
-const LOCKS: &[&str] = &["bench/secrets/Cargo.lock", "fuzz/Cargo.lock"];
+const LOCKS: &[&str] = &["bench/secrets/Cargo.lock", "fuzz/libfuzzer/Cargo.lock"];
 
 #[derive(Deserialize)]
 struct LockFile {

@@ -3,14 +3,12 @@
 //!
 //! Input: a digit that selects protocol and delivery, a byte that selects where the stream is
 //! split, then the provider's bytes.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::model::ModelFailure;
 use moothall_models::settings::WireFormat;
 use moothall_models::wire::{RawReply, RawStopReason, StreamDecoder, decode};
 
-fuzz_target!(|data: &[u8]| {
+pub fn wire_decode(data: &[u8]) {
     let [choice, cut, bytes @ ..] = data else { return };
     let wire = match choice % 3 {
         0 => WireFormat::OpenAiChat,
@@ -32,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     {
         assert_eq!(answer.text, text);
     }
-});
+}
 
 fn hear<'a>(
     wire: WireFormat,

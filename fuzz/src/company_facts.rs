@@ -6,23 +6,21 @@
 //! - `1`: a stored sheet;
 //! - `2`: rows of a document, eight bytes each. The target builds the document, because random
 //!   bytes rarely form one.
-#![no_main]
 
 use std::collections::BTreeMap;
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::evidence::metrics::METRICS;
 use moothall_core::evidence::{CalendarDay, CompanyFacts, FactSheet, FactUnit};
 use moothall_core::tokens_expected;
 
-fuzz_target!(|data: &[u8]| {
+pub fn company_facts(data: &[u8]) {
     let [choice, bytes @ ..] = data else { return };
     match choice % 3 {
         0 => check_document(bytes),
         1 => check_written(bytes),
         _ => check_document(document(bytes).as_bytes()),
     }
-});
+}
 
 fn check_document(bytes: &[u8]) {
     let Ok(facts) = CompanyFacts::parse(bytes) else { return };

@@ -1,8 +1,6 @@
 //! Any bytes of a filer or of the service are read without a panic, and what comes of them is bounded
 //! and fit for a line: the ticker list, the list of filings, the words of an annual report.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::evidence::events::{MAX_EVENTS, events};
 use moothall_core::evidence::passages::{MAX_PASSAGE_CHARS, MAX_PASSAGES, passages};
 use moothall_core::evidence::submissions::is_plain_file_name;
@@ -10,13 +8,13 @@ use moothall_core::evidence::{
     AccessionNumber, CalendarDay, FilerSubmissions, Filing, Ticker, TickerTable,
 };
 
-fuzz_target!(|data: &[u8]| {
+pub fn filing_text(data: &[u8]) {
     check_tickers(data);
     check_filings(data);
     for form in ["10-K", "20-F"] {
         check_words(data, form);
     }
-});
+}
 
 fn check_tickers(data: &[u8]) {
     if let Ok(table) = TickerTable::parse(data) {

@@ -1,10 +1,8 @@
 //! Checking arbitrary text never panics and is deterministic, against any sheet that can be built
 //! and with arbitrary passages and headlines.
-#![no_main]
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::Sha256Hex;
 use moothall_core::claims::{
     CitableEvidence, ClaimChecker, ClaimSupport, NewsHeadline, advice_language,
@@ -28,7 +26,7 @@ fn sheet(facts: &str) -> Option<FactSheet> {
     FactSheet::build(&facts, CalendarDay::MAX).ok()
 }
 
-fuzz_target!(|data: &[u8]| {
+pub fn claims_check(data: &[u8]) {
     let whole = String::from_utf8_lossy(data);
     let mut parts = whole.split(PART);
     let mut part = || parts.next().unwrap_or("");
@@ -75,7 +73,7 @@ fuzz_target!(|data: &[u8]| {
     for source in [text, passage, headline] {
         let _ = (advice_language(source), injected_instructions(source));
     }
-});
+}
 
 fn check(checker: &ClaimChecker<'_>, text: &str) {
     let claims = checker.check(text);

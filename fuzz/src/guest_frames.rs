@@ -1,12 +1,9 @@
 //! Arbitrary bytes from a guest, in pieces of arbitrary size: the host decodes or rejects them,
 //! buffers at most what it received, and after a fault returns only that fault.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use moothall_core::guest::{FrameReader, GuestMessage};
 
-fuzz_target!(|data: &[u8]| {
+pub fn guest_frames(data: &[u8]) {
     let Some((&size, bytes)) = data.split_first() else { return };
     let mut reader = FrameReader::default();
     let mut pieces = bytes.chunks(usize::from(size).max(1));
@@ -22,4 +19,4 @@ fuzz_target!(|data: &[u8]| {
     };
     reader.push(bytes);
     assert_eq!(reader.next::<GuestMessage>(), Err(fault));
-});
+}

@@ -5,9 +5,7 @@
 //! in turn. The first character of a reply selects its kind: `!` a failure, `~` a truncated answer,
 //! `<` and `>` text formatted as the reply of a critic or a decision maker, anything else is used
 //! unchanged.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::consult::board;
 use moothall_core::debate::{CallSettings, Debate, DebateInput, base_calls, log_json, transcript};
 use moothall_core::model::{
@@ -19,7 +17,7 @@ use serde_json::json;
 /// Separates the replies.
 const PART: char = '\u{1e}';
 
-fuzz_target!(|data: &[u8]| {
+pub fn debate_replies(data: &[u8]) {
     let Some((&choice, data)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(data);
     let replies: Vec<&str> = text.split(PART).collect();
@@ -49,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     // Each call may be retried once.
     assert!(calls <= 2 * base_calls(rounds, 3) as usize);
     check(&debate, &outcome);
-});
+}
 
 fn check(debate: &Debate, outcome: &Outcome) {
     assert_eq!(RunVerdict::of(&outcome.findings), outcome.verdict);
@@ -85,7 +83,8 @@ fn result(reply: &str) -> EffectResult {
         Some('>') => (decision_maker(signs.as_str()), StopReason::End),
         _ => (reply.to_owned(), StopReason::End),
     };
-    EffectResult::ModelReplied(ModelReply { fallback: None,
+    EffectResult::ModelReplied(ModelReply {
+        fallback: None,
         text,
         stop,
         model: "m".to_owned(),

@@ -1,21 +1,20 @@
 //! Any text from a model is parsed without a panic, and JSON is accepted only if it is the whole
 //! text or the only fenced block.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::fenced::fenced_blocks;
 use moothall_core::model::{ModelReply, ModelRequest, StopReason, TokenUsage, UsageBasis};
 use moothall_core::structured::{OutputFault, ask_again, read_json};
 use serde_json::Value;
 
-fuzz_target!(|data: &[u8]| {
+pub fn structured_read(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     check_fences(&text);
     let no_objects = |value: &Value| match value {
         Value::Object(_) => vec!["an object".to_owned(); 20],
         _ => Vec::new(),
     };
-    let reply = |stop| ModelReply { fallback: None,
+    let reply = |stop| ModelReply {
+        fallback: None,
         text: text.clone().into_owned(),
         stop,
         model: "m".to_owned(),
@@ -33,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(again.turns[..1], request.turns[..]);
         }
     }
-});
+}
 
 /// Checks that the blocks are parts of the text, in order and without overlap.
 fn check_fences(text: &str) {

@@ -1,13 +1,11 @@
 //! Any patch is read or refused, and what is read applies to a file or does not. A patch that
 //! applies to the same file twice gives the same result.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::gate::read_patch;
 
 const PART: u8 = 0x1e;
 
-fuzz_target!(|data: &[u8]| {
+pub fn git_patches(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == PART);
     let (base, patch) = (parts.next().unwrap_or(b""), parts.next().unwrap_or(b""));
     let Ok(files) = read_patch(patch) else { return };
@@ -18,4 +16,4 @@ fuzz_target!(|data: &[u8]| {
         }
         let _ = file.apply(None);
     }
-});
+}

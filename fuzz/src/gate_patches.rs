@@ -1,10 +1,8 @@
 //! Any answer is either parsed or rejected, judging any file and draft is deterministic, and
 //! applying the diff that the gate prints yields the draft.
-#![no_main]
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use moothall_core::drafts::{FileProposal, RelPath, apply_hunks, read_answer};
 use moothall_core::gate::{
     CheckResults, FileChange, FileContent, FileContext, FingerprintKey, Policy, PolicyDate, judge,
@@ -15,7 +13,7 @@ const PART: u8 = 0x1e;
 
 static POLICY: LazyLock<Policy> = LazyLock::new(Policy::built_in);
 
-fuzz_target!(|data: &[u8]| {
+pub fn gate_patches(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == PART);
     let (base, draft) = (parts.next().unwrap_or(b""), parts.next().unwrap_or(b""));
     let Ok(path) = RelPath::parse("src/a.py") else { return };
@@ -52,4 +50,4 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(apply_hunks(base, hunks).as_deref(), Ok(draft));
         }
     }
-});
+}
