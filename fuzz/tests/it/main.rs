@@ -1,5 +1,13 @@
 //! Every target holds for its seeds, and for variations of them that are the same in every run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
 use std::ops::Range;
 use std::path::Path;
 
@@ -8,7 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-const VARIATIONS: u32 = 100;
+const VARIATIONS: u32 = 300;
 
 /// Bytes that formats treat specially.
 const SPECIAL: &[&[u8]] = &[
