@@ -35,7 +35,7 @@ install_packages_and_clients() {
     command -v lintian >/dev/null || missing+=(lintian)
     command -v dbus-run-session >/dev/null || missing+=(dbus)
     command -v gnome-keyring-daemon >/dev/null || missing+=(gnome-keyring)
-    command -v chromium >/dev/null || missing+=(chromium fonts-liberation)
+    command -v chromium-headless-shell >/dev/null || missing+=(chromium-headless-shell fonts-liberation)
     install_debian_packages "${missing[@]}"
     bash .ci/runsc.sh
     bash tools/postgres/up.sh --install-only
