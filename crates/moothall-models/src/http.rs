@@ -200,8 +200,9 @@ impl HttpBackend {
         // longer than some timeouts.
         let delivery =
             if call.listener.is_some() { ReplyDelivery::Streamed } else { ReplyDelivery::Whole };
-        let encode = || wire::encode(&self.provider, call.card, request, delivery);
-        let encoded = encode().map_err(unbilled)?;
+        let encode =
+            |delivery| wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled);
+        let encoded = encode(delivery)?;
         let window = encoded.window;
         let timeout = request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
         let outgoing = self.outgoing(timeout).map_err(unbilled)?;
@@ -214,12 +215,19 @@ impl HttpBackend {
         // Access tokens expire. A rejected request is not billed, so a second one with a new key
         // belongs to the same attempt.
         if let (Some(key), true) = (&key, is_key_rejected(&outcome)) {
-            let body = encode().map_err(unbilled)?.body;
+            let body = encode(delivery)?.body;
             if let Some(headers) = outgoing.target.headers_after(key, "POST", &body).await {
                 secrets = headers.secrets.clone();
                 let reborrowed = listener.as_mut().map(|one| &mut **one as &mut dyn ReplyListener);
                 outcome = self.exchange_in_time(&outgoing, headers, body, reborrowed).await;
             }
+        }
+        // Some servers refuse streams, or the option that asks for the usage of one.
+        if listener.is_some() && is_stream_refused(&outcome) {
+            let body = encode(ReplyDelivery::Whole)?.body;
+            let headers = outgoing.target.headers("POST", &body).await.map_err(unbilled)?;
+            secrets = headers.secrets.clone();
+            outcome = self.exchange_in_time(&outgoing, headers, body, listener).await;
         }
         match &outcome {
             Ok(_) => permit.succeeded(),
@@ -374,6 +382,15 @@ fn tokens_of(request: &ModelRequest) -> u64 {
 fn is_key_rejected(outcome: &Result<RawReply, FailedAttempt>) -> bool {
     outcome.as_ref().is_err_and(|failed| {
         failed.failure.kind == FailureKind::Auth && matches!(failed.failure.status, Some(401 | 403))
+    })
+}
+
+/// Whether the provider rejected the request because of its delivery, not its content.
+fn is_stream_refused(outcome: &Result<RawReply, FailedAttempt>) -> bool {
+    outcome.as_ref().is_err_and(|FailedAttempt { failure, .. }| {
+        failure.kind == FailureKind::BadRequest
+            && matches!(failure.status, Some(400 | 422))
+            && failure.detail.contains("stream")
     })
 }
 

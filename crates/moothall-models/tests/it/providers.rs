@@ -171,6 +171,25 @@ async fn whole_reply_to_a_streamed_request(contract: &ProviderContract) {
     assert_eq!((report.result.unwrap().text.as_str(), heard.text.as_str()), (TEXT, TEXT));
 }
 
+/// Regression: a server that knows no `stream_options` could not be used from a terminal.
+async fn stream_refused(contract: &ProviderContract) {
+    let server = FakeProvider::start().await.unwrap();
+    let reply = contract.reply.to_owned();
+    server.respond_with(move |call| {
+        if call.body().get("stream") == Some(&Value::Bool(true)) {
+            let refusal = r#"{"error":{"message":"Unrecognized argument: stream_options","type":"invalid_request_error"}}"#;
+            return verbatim(400, "application/json", refusal, None);
+        }
+        verbatim(200, "application/json", &reply, None)
+    });
+    let mut heard = Heard::default();
+    let gateway = desk(contract, &server);
+    let report =
+        gateway.call(&request(contract), &RunLedger::unlimited(), Some(&mut heard as _)).await;
+    assert_eq!((report.result.unwrap().text.as_str(), heard.text.as_str()), (TEXT, TEXT));
+    assert_eq!((report.timing.tries, server.calls().len()), (1, 2));
+}
+
 async fn usage_of_both(contract: &ProviderContract) {
     for (delivery, content_type, body) in [
         (CallMode::Whole, "application/json", contract.reply),
@@ -234,6 +253,11 @@ macro_rules! providers {
             #[tokio::test]
             async fn a_reply_that_is_not_streamed_is_decoded() {
                 super::whole_reply_to_a_streamed_request(&CONTRACT).await;
+            }
+
+            #[tokio::test]
+            async fn a_reply_is_requested_as_a_whole_if_streams_are_refused() {
+                super::stream_refused(&CONTRACT).await;
             }
 
             #[tokio::test]
