@@ -83,18 +83,15 @@ fn fuzz(root: &Path, target: &str, seconds: u32) -> Result<()> {
     let found = folder.join("corpus").join(target);
     fs_err::create_dir_all(&found)?;
     let seeds = root.join("fuzz/seeds").join(target);
+    let seeds = seeds.to_string_lossy();
 
     let folder = folder.to_string_lossy();
     let found = found.to_string_lossy();
-    let seeds_shown = seeds.to_string_lossy();
     let limit = format!("-max_total_time={seconds}");
     let mut command_line = vec!["rustup", "run", "nightly", "cargo", "fuzz", "run"];
     command_line.extend(["--fuzz-dir", FOLDER, "--target-dir", &folder, target]);
     // libFuzzer writes new inputs to the first directory and only reads the others.
-    command_line.push(&found);
-    if seeds.is_dir() {
-        command_line.push(&seeds_shown);
-    }
+    command_line.extend([&*found, &*seeds]);
     command_line.extend(["--", &limit, "-print_final_stats=1"]);
     shell::run(root, &command_line)
         .with_context(|| format!("fuzz target `{target}` failed; the failing input is named above"))
