@@ -2,9 +2,11 @@ import { existsSync } from "node:fs";
 import { defineConfig, devices } from "@playwright/test";
 
 // Chromium without windows first: the same engine for three quarters of the CPU time.
-const browsers = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
-const chromium = process.env["CHROMIUM"] ?? browsers.find((path) => existsSync(path));
-if (!chromium) throw new Error("no Chromium found; install it: apt-get install chromium-headless-shell");
+const chosen = process.env["CHROMIUM"];
+const browsers = chosen ? [chosen] : ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+const chromium = browsers.find((path) => existsSync(path));
+if (!chromium)
+  throw new Error(`no browser at ${browsers.join(" or ")}; install it: apt-get install chromium-headless-shell`);
 
 const args = [
   "--headless",
