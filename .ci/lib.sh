@@ -20,7 +20,7 @@ scratch=$(mktemp -d)
 current_step=start
 declare -A job_pids=()   # background jobs that have not been joined yet
 declare -A job_started=()
-server_pids=()
+declare -A server_logs=() # by process id
 
 # step NAME COMMAND…: never call it in a condition, where bash ignores `set -e`.
 step() {
@@ -104,7 +104,7 @@ start_server() {
     shift
     : >"$log" # must exist before the first read
     "$@" >"$log" 2>&1 &
-    server_pids+=($!)
+    server_logs[$!]=$log
     for _ in {1..240}; do
         if ready_line=$(grep --max-count 1 '^READY ' "$log"); then
             ready_line=${ready_line#READY }
@@ -120,20 +120,22 @@ start_server() {
 # --- end ------------------------------------------------------------------------------------------------------------
 
 finish() {
-    local status=$? pid log
+    local status=$? pid
     trap - EXIT
-    for pid in "${job_pids[@]}" "${server_pids[@]}"; do
+    if ((status != 0)); then
+        printf '\nFAILED in step: %s (exit %d, after %s)\n' "$current_step" "$status" "$(minutes "$SECONDS")"
+        # Of servers that may be the cause, because they ended or did not start. Why a step failed is printed above, and
+        # must stay near the end of the log.
+        for pid in "${!server_logs[@]}"; do
+            [[ $current_step == start\ * ]] || ! kill -0 "$pid" 2>/dev/null || continue
+            printf 'end of %s:\n' "${server_logs[$pid]##*/}"
+            grep --invert-match '^READY ' "${server_logs[$pid]}" | tail -n 20 || true # the READY line contains a password
+        done
+    fi
+    for pid in "${job_pids[@]}" "${!server_logs[@]}"; do
         kill "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
-    if ((status != 0)); then
-        printf '\nFAILED in step: %s (exit %d, after %s)\n' "$current_step" "$status" "$(minutes "$SECONDS")"
-        for log in "$scratch"/*.log; do
-            [[ -f $log ]] || continue
-            printf 'end of %s:\n' "${log##*/}"
-            grep --invert-match '^READY ' "$log" | tail -n 20 || true # the READY line contains a password
-        done
-    fi
     rm -rf "$scratch"
     exit "$status"
 }

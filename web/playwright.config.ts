@@ -26,9 +26,9 @@ export default defineConfig({
   fullyParallel: false,
   forbidOnly: true,
   retries: 0,
-  timeout: 60_000,
+  timeout: 60_000 * Number(process.env["MOOTHALL_SLOWDOWN"] ?? "1"),
   expect: { timeout: 15_000 },
-  reporter: [["list"]],
+  reporter: [["list"], ["./e2e/failures.ts"]],
   use: {
     reducedMotion: "reduce",
     launchOptions: { executablePath: chromium, args },

@@ -15,6 +15,7 @@ test("a run can be read without a mouse", async ({ page, trouble, finished }) =>
   await page.keyboard.press("j");
   await expect(page.locator('[data-move="m2"]')).toBeFocused();
   await page.keyboard.press("j");
+  await expect(page.locator(".dhd")).toContainText("m3");
   await page.keyboard.press("k");
   await expect(page.locator(".dhd")).toContainText("m2");
   await page.getByRole("tab").first().focus();

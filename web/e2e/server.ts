@@ -294,6 +294,9 @@ interface Each {
   trouble: string[];
 }
 
+/** How many times slower than this machine the page runs; finds tests and pages that count on speed. */
+export const slowdown = Number(process.env["MOOTHALL_SLOWDOWN"] ?? "1");
+
 export const test = base.extend<Each, Made>({
   server: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the names of fixtures from here
@@ -317,6 +320,13 @@ export const test = base.extend<Each, Made>({
     { scope: "worker" },
   ],
   baseURL: async ({ server }, use) => use(server.url),
+  page: async ({ page }, use) => {
+    if (slowdown > 1) {
+      const devtools = await page.context().newCDPSession(page);
+      await devtools.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+    }
+    await use(page);
+  },
   trouble: async ({ page, server }, use) => {
     await visit(page, server);
     const trouble = watch(page);

@@ -21,6 +21,9 @@ pub(crate) struct WebArgs {
     /// Run the browser tests against the real program, which must be built with the web UI embedded
     #[arg(long)]
     e2e: bool,
+    /// Slow the browser down by this factor, which finds pages and tests that count on speed
+    #[arg(long, value_name = "FACTOR", requires = "e2e")]
+    slowdown: Option<u32>,
     /// Update the screenshots in the documentation, using the real program
     #[arg(long)]
     gallery: bool,
@@ -151,6 +154,9 @@ fn browser(root: &Path, web: &Path, args: &WebArgs) -> Result<()> {
     // `MOOTHALL_BIN` overrides the debug build.
     if std::env::var_os("MOOTHALL_BIN").is_none() {
         variables.push(("MOOTHALL_BIN", program));
+    }
+    if let Some(factor) = args.slowdown {
+        variables.push(("MOOTHALL_SLOWDOWN", PathBuf::from(factor.to_string())));
     }
     let playwright = web.join("node_modules/@playwright/test/cli.js");
     let mut arguments = vec![playwright, PathBuf::from("test")];

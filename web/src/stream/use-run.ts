@@ -34,13 +34,16 @@ export function useRun(runId: string): LiveRun {
     const stop = new AbortController();
     const path = `/api/runs/${encodeURIComponent(runId)}`;
     let current: RunView | undefined;
+    // The last event that `current.about` knows of.
+    let aboutSeq = 0;
     let unfollow = () => {};
     const paint = perFrame(() => setView(current));
     window.moothallView = () => current;
 
     const recheck = async () => {
       try {
-        const { about } = await get<RunView>(path, stop.signal);
+        const { about, as_of_seq } = await get<RunView>(path, stop.signal);
+        aboutSeq = as_of_seq;
         if (current) current = { ...current, about };
         paint.soon();
         return about;
@@ -52,6 +55,7 @@ export function useRun(runId: string): LiveRun {
 
     const begin = (snapshot: RunView) => {
       current = snapshot;
+      aboutSeq = snapshot.as_of_seq;
       setView(snapshot);
       setProblem(undefined);
       if (isOver(snapshot.status)) {
@@ -66,8 +70,10 @@ export function useRun(runId: string): LiveRun {
         onEvents: (batch) => {
           if (!current) return;
           current = fold(current, batch);
-          // A run that sends events is being executed, whatever the snapshot said.
-          if (!current.about.driven && !isOver(current.status)) current = driven(current);
+          // A run that writes events is being executed, whatever an older snapshot said. After a restart, events from
+          // before it can arrive after the snapshot.
+          if (!current.about.driven && current.as_of_seq > aboutSeq && !isOver(current.status))
+            current = driven(current);
           paint.soon();
         },
         onReset: () => {
