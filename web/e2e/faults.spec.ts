@@ -8,7 +8,7 @@ test.describe.configure({ mode: "default" });
 test.setTimeout(120_000);
 
 /** Slow enough that a run is still going on when something happens to it. */
-const PACE = "0.06";
+const PACE = "0.2";
 
 /** What the page believes, against what the server says; who drives it and when are not events. */
 async function agrees(page: Page, server: Server, run: string): Promise<void> {
