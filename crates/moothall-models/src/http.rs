@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,7 +22,7 @@ use crate::model_limiters::ModelLimiters;
 use crate::provider_connections::ProviderConnections;
 use crate::request_target::{RequestHeaders, RequestTarget};
 use crate::shared_limiter::{MinuteQuota, Pass, SharedLimiter};
-use crate::wire::{self, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
+use crate::wire::{self, EncodedRequest, MAX_BODY_BYTES, RawReply, ReplyDelivery, StreamDecoder};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -155,6 +156,8 @@ pub(crate) struct HttpBackend {
     shared_limiter: Option<Arc<dyn SharedLimiter>>,
     /// Where calls are sent, or the reason no call can be made.
     target: Result<RequestTarget, ModelFailure>,
+    /// Learned from its answers, so that later calls need one request each.
+    refuses_streams: AtomicBool,
 }
 
 /// What an attempt sends, and where.
@@ -174,7 +177,8 @@ impl HttpBackend {
         let (clients, limiters) = (connections.clients(), connections.limiters(&provider));
         let path = wire::endpoint(provider.wire).path;
         let target = RequestTarget::new(&provider, path, secrets);
-        Self { provider, clients, limiters, shared_limiter, target }
+        let refuses_streams = AtomicBool::new(false);
+        Self { provider, clients, limiters, shared_limiter, target, refuses_streams }
     }
 
     async fn try_once(&self, call: ModelAttempt<'_>) -> Result<BackendReply, FailedAttempt> {
@@ -198,36 +202,39 @@ impl HttpBackend {
         // Encode only after the permit, so that thousands of waiting calls hold no bodies, and
         // before the timeout starts, because the first call builds the HTTP client, which takes
         // longer than some timeouts.
-        let delivery =
-            if call.listener.is_some() { ReplyDelivery::Streamed } else { ReplyDelivery::Whole };
+        let mut listener = call.listener;
+        let refuses_streams = self.refuses_streams.load(Ordering::Relaxed);
+        let delivery = match listener {
+            Some(_) if !refuses_streams => ReplyDelivery::Streamed,
+            _ => ReplyDelivery::Whole,
+        };
         let encode =
             |delivery| wire::encode(&self.provider, call.card, request, delivery).map_err(unbilled);
-        let encoded = encode(delivery)?;
-        let window = encoded.window;
+        let EncodedRequest { body, window } = encode(delivery)?;
         let timeout = request.timeout_ms.map_or(self.provider.timeout, Duration::from_millis);
         let outgoing = self.outgoing(timeout).map_err(unbilled)?;
-        let headers = outgoing.target.headers("POST", &encoded.body).await.map_err(unbilled)?;
-        let (mut secrets, key) = (headers.secrets.clone(), headers.key.clone());
+        let headers = outgoing.target.headers("POST", &body).await.map_err(unbilled)?;
+        let key = headers.key.clone();
         call.reservation.mark_sent();
-        let mut listener = call.listener;
-        let reborrowed = listener.as_mut().map(|one| &mut **one as &mut dyn ReplyListener);
-        let mut outcome = self.exchange_in_time(&outgoing, headers, encoded.body, reborrowed).await;
+        let mut outcome =
+            self.exchange_in_time(&outgoing, headers, body, listener.as_deref_mut()).await;
         // Access tokens expire. A rejected request is not billed, so a second one with a new key
         // belongs to the same attempt.
         if let (Some(key), true) = (&key, is_key_rejected(&outcome)) {
             let body = encode(delivery)?.body;
             if let Some(headers) = outgoing.target.headers_after(key, "POST", &body).await {
-                secrets = headers.secrets.clone();
-                let reborrowed = listener.as_mut().map(|one| &mut **one as &mut dyn ReplyListener);
-                outcome = self.exchange_in_time(&outgoing, headers, body, reborrowed).await;
+                let listener = listener.as_deref_mut();
+                outcome = self.exchange_in_time(&outgoing, headers, body, listener).await;
             }
         }
         // Some servers refuse streams, or the option that asks for the usage of one.
-        if listener.is_some() && is_stream_refused(&outcome) {
+        if delivery == ReplyDelivery::Streamed && is_stream_refused(&outcome) {
             let body = encode(ReplyDelivery::Whole)?.body;
             let headers = outgoing.target.headers("POST", &body).await.map_err(unbilled)?;
-            secrets = headers.secrets.clone();
             outcome = self.exchange_in_time(&outgoing, headers, body, listener).await;
+            if outcome.is_ok() {
+                self.refuses_streams.store(true, Ordering::Relaxed);
+            }
         }
         match &outcome {
             Ok(_) => permit.succeeded(),
@@ -236,13 +243,7 @@ impl HttpBackend {
             }
             Err(_) => drop(permit),
         }
-        match outcome {
-            Ok(answer) => Ok(BackendReply { answer: without_secrets(answer, &secrets), window }),
-            Err(mut failed) => {
-                failed.failure.detail = secrets.remove_from(&failed.failure.detail);
-                Err(failed)
-            }
-        }
+        outcome.map(|answer| BackendReply { answer, window })
     }
 
     async fn enter_shared_limiter(&self, request: &ModelRequest) -> Option<Pass> {
@@ -271,16 +272,21 @@ impl HttpBackend {
         outgoing: &OutgoingCall<'_>,
         headers: RequestHeaders,
         body: Vec<u8>,
-        listener: Option<&mut dyn ReplyListener>,
+        listener: Option<&mut (dyn ReplyListener + '_)>,
     ) -> Result<RawReply, FailedAttempt> {
         let timeout = outgoing.timeout;
+        let secrets = headers.secrets.clone();
         let exchange = self.exchange(outgoing, headers, body, listener);
-        tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| {
+        let outcome = tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| {
             let detail = format!("no complete reply within {timeout:?}");
             Err(FailedAttempt {
                 failure: ModelFailure::new(FailureKind::TimedOut, detail),
                 bill: BillingRisk::Possible,
             })
+        });
+        outcome.map_err(|mut failed| {
+            failed.failure.detail = secrets.remove_from(&failed.failure.detail);
+            failed
         })
     }
 
@@ -289,7 +295,7 @@ impl HttpBackend {
         outgoing: &OutgoingCall<'_>,
         headers: RequestHeaders,
         body: Vec<u8>,
-        listener: Option<&mut dyn ReplyListener>,
+        listener: Option<&mut (dyn ReplyListener + '_)>,
     ) -> Result<RawReply, FailedAttempt> {
         let RequestHeaders { headers, secrets, .. } = headers;
         let request = outgoing.client.post(outgoing.target.url.clone()).headers(headers).body(body);
@@ -300,17 +306,18 @@ impl HttpBackend {
                 bill,
             }
         })?;
-        match listener {
+        let listener = match listener {
             Some(listener) if is_stream(&response) => {
-                self.read_stream(response, &secrets, listener).await
+                let answer = self.read_stream(response, &secrets, listener).await?;
+                return Ok(without_secrets(answer, &secrets));
             }
-            Some(listener) => {
-                let answer = without_secrets(self.read_whole(response).await?, &secrets);
-                listener.text(&answer.text);
-                Ok(answer)
-            }
-            None => self.read_whole(response).await,
+            other => other,
+        };
+        let answer = without_secrets(self.read_whole(response).await?, &secrets);
+        if let Some(listener) = listener {
+            listener.text(&answer.text);
         }
+        Ok(answer)
     }
 
     async fn read_whole(&self, response: Response) -> Result<RawReply, FailedAttempt> {
