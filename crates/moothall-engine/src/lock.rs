@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use moothall_core::{RunId, Sha256Hex};
 use rustix::fs::{FlockOperation, flock};
@@ -27,7 +27,11 @@ impl RunLock {
 
     /// Whether a process is driving the run.
     pub fn is_held(folder: &Path, run_id: &RunId) -> bool {
-        matches!(Self::take(folder, run_id), Err(EngineError::Busy(_)))
+        let Ok(file) = fs_err::File::open(lock_path(folder, run_id.as_str())) else { return false };
+        // A shared lock: two processes that look at the same time must not take each other for
+        // drivers.
+        let look = flock(file.file(), FlockOperation::NonBlockingLockShared);
+        matches!(look, Err(rustix::io::Errno::WOULDBLOCK))
     }
 }
 
@@ -53,11 +57,15 @@ impl SlotLock {
     }
 }
 
+fn lock_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.lock"))
+}
+
 /// Locks the file with this name; `None` if another process holds it.
 fn lock(folder: &Path, name: &str) -> io::Result<Option<File>> {
     fs_err::create_dir_all(folder)?;
     // The file is never deleted: otherwise two processes could lock two files with the same name.
-    let file = fs_err::File::create(folder.join(format!("{name}.lock")))?.into_parts().0;
+    let file = fs_err::File::create(lock_path(folder, name))?.into_parts().0;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),

@@ -1,5 +1,7 @@
 //! Run control: cancel, pause, resume, approve, and review moves.
 
+use std::time::{Duration, Instant};
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,7 +12,7 @@ use moothall_core::consult::{
 };
 use moothall_core::{Conclusion, RunId, RunKind};
 use moothall_engine::RunRecord;
-use moothall_store::{ControlRequest, RunRow, now_ms};
+use moothall_store::{ControlRequest, RunRow, RunState, now_ms};
 use serde_json::Value;
 
 use crate::access::token_label;
@@ -24,6 +26,11 @@ use crate::{ApiProblem, AppState, CallerIdentity};
 /// Length limits for the stored name and note.
 const MAX_BY_CHARS: usize = 80;
 const MAX_NOTE_CHARS: usize = 2_000;
+
+/// How long a resume waits for the driver of a run that has just paused, which ends its sandboxes
+/// before it releases the run.
+const RELEASE_WAIT: Duration = Duration::from_secs(5);
+const RELEASE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Name that is recorded when the caller gives none.
 const WEB_USER: &str = "the web UI user";
@@ -79,8 +86,12 @@ pub(crate) async fn resume(
 ) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
     let row = app.find(&caller, AccessScope::Run, &run).await?;
     refuse_if_over(&row)?;
-    if is_driven(&app, &row).await? {
-        return Err(ApiProblem::conflict(ErrorCode::RunBusy, "the run is already active"));
+    let deadline = Instant::now() + RELEASE_WAIT;
+    while is_driven(&app, &row).await? {
+        if row.state != RunState::Paused || Instant::now() >= deadline {
+            return Err(ApiProblem::conflict(ErrorCode::RunBusy, "the run is already active"));
+        }
+        tokio::time::sleep(RELEASE_CHECK_INTERVAL).await;
     }
     let run_id = row.run_id.clone();
     app.run_service.resume(row, request.unwrap_or_default()).await?;

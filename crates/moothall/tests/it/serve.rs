@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
+use moothall_core::RunId;
+use moothall_engine::RunLock;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 
@@ -350,6 +352,13 @@ fn run_is_paused_resumed_and_cancelled_over_http() {
         let view = until("paused").await;
         assert_eq!(view["status"]["reason"], "question");
         let path = format!("/api/runs/{run}");
+        // As a driver that still ends its sandboxes.
+        let locks = world.root().join("home/.local/state/moothall/locks");
+        let lock = RunLock::take(&locks, &run.parse::<RunId>().unwrap()).unwrap();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            drop(lock);
+        });
         let answer = server.post(&format!("{path}/resume"), &json!({})).await;
         assert_eq!(answer.status(), StatusCode::ACCEPTED);
         let busy = server.post(&format!("{path}/resume"), &json!({})).await;
