@@ -13,13 +13,17 @@ use moothall_core::report::{self, ConsultReport, PaperSize};
 use moothall_core::verdict::{AnnouncementBasis, ForecastOutcome};
 use moothall_core::{Outcome, Sha256Hex};
 use moothall_engine::Consultation;
+use moothall_store::RunRow;
 
 use crate::consultation_cache::CachedConsultation;
 use crate::dto::{
-    ArtifactList, ArtifactRef, DebateThread, ForecastRow, RunComparison, RunForecasts, ThreadTurn,
+    ArtifactList, ArtifactRef, ComparedRun, DebateThread, ForecastRow, RunComparison, RunForecasts,
+    ThreadTurn,
 };
 use crate::extract::PathParams;
 use crate::guard::EXPORT_CSP;
+use crate::run_list::panel_summary;
+use crate::times::rfc3339;
 use crate::{ApiProblem, AppState, CallerIdentity};
 
 /// How long a PDF export waits for other exports of its team.
@@ -124,20 +128,30 @@ pub(crate) async fn compare(
     PathParams((run, other)): PathParams<(String, String)>,
 ) -> Result<Json<RunComparison>, ApiProblem> {
     // Checks access to both before reading one.
-    let before = app.find(&caller, AccessScope::Read, &run).await?;
-    let after = app.find(&caller, AccessScope::Read, &other).await?;
-    let before = app.consultation_cache.read(&app, &before).await?;
-    let after = app.consultation_cache.read(&app, &after).await?;
+    let before_row = app.find(&caller, AccessScope::Read, &run).await?;
+    let after_row = app.find(&caller, AccessScope::Read, &other).await?;
+    let before = app.consultation_cache.read(&app, &before_row).await?;
+    let after = app.consultation_cache.read(&app, &after_row).await?;
     let (before, after) = (&before.consultation.view, &after.consultation.view);
     let company = |view: &ConsultReport| {
         let gather = &view.input.gather;
         (gather.ticker.clone(), gather.name.clone())
     };
     Ok(Json(RunComparison {
+        before: compared_run(&before_row, before),
+        after: compared_run(&after_row, after),
         same_company: company(before) == company(after),
         settings: fork_changes(&before.input, &after.input),
         moves: report::matched_moves(before, after),
     }))
+}
+
+fn compared_run(row: &RunRow, view: &ConsultReport) -> ComparedRun {
+    let verdict = view.ranked.as_ref().and_then(|ranked| ranked.verdict.as_ref());
+    ComparedRun {
+        created_at: rfc3339(row.created_at_ms),
+        panel: verdict.map(|verdict| panel_summary(&verdict.tiers)),
+    }
 }
 
 /// Returns the forecasts of the panel with their recorded answers.

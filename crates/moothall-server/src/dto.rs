@@ -27,8 +27,9 @@ pub use self::machine::{
 };
 pub use self::review_link::{ReviewLinkDecision, ReviewLinkDetail, ReviewLinkRequest};
 pub use self::runs::{
-    ArtifactList, ArtifactRef, BestMove, ConsultSummary, DebateThread, EventPage, ForecastRow,
-    MoveProgress, PanelSummary, RunComparison, RunForecasts, RunList, RunSummary, ThreadTurn,
+    ArtifactList, ArtifactRef, BestMove, ComparedRun, ConsultSummary, DebateThread, EventPage,
+    ForecastRow, MoveProgress, PanelSummary, RunComparison, RunForecasts, RunList, RunSummary,
+    ThreadTurn,
 };
 pub use self::start::{
     ApproveMoveRequest, ApproveMoveResponse, ConsultSource, EditMovesRequest, ForkMoveEdit,

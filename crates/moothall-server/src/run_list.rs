@@ -144,7 +144,7 @@ fn of_result(row: &RunRow, result: &ConsultResult) -> ConsultSummary {
     }
 }
 
-fn panel_summary(tiers: &TierList) -> PanelSummary {
+pub(crate) fn panel_summary(tiers: &TierList) -> PanelSummary {
     PanelSummary {
         headline: tiers.headline.text(),
         warning: tiers.controls.warning(),

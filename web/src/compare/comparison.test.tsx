@@ -1,7 +1,7 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { MemoryRouter } from "react-router";
 import { afterEach, expect, it, vi } from "vitest";
-import type { MoveMatch, RunComparison, RunSummary } from "../gen/api";
+import type { ComparedRun, MoveMatch, PanelSummary, RunComparison } from "../gen/api";
 import { Comparison, changeWords, rankChange, sentence, tierSentence } from "./comparison";
 
 afterEach(() => {
@@ -74,12 +74,14 @@ it("the leads of two panels are compared, and nothing is called first", () => {
   ]);
 });
 
-async function shown(moves: MoveMatch[], runs: RunSummary[] = []) {
-  const data: RunComparison = { same_company: true, settings: [], moves };
+async function shown(moves: MoveMatch[], panel: PanelSummary | null = null) {
+  const before: ComparedRun = { created_at: "2026-01-02T03:04:05Z", panel: null };
+  const after: ComparedRun = { created_at: "2026-01-03T03:04:05Z", panel };
+  const data: RunComparison = { before, after, same_company: true, settings: [], moves };
   vi.stubGlobal("fetch", async () => Response.json(data));
   const { container } = render(
     <MemoryRouter>
-      <Comparison a={crypto.randomUUID()} b="b" runs={runs} />
+      <Comparison a={crypto.randomUUID()} b="b" />
     </MemoryRouter>,
   );
   await screen.findByRole("region", { name: /changes$/ });
@@ -113,8 +115,7 @@ it("tiers of only one run are not called a change", async () => {
 it("a panel without tiers is not compared by rank, and the warning of a failed panel is shown", async () => {
   const warning = "The panel missed 5 of 5 planted controls.";
   const panel = { headline: "no verdict: the panel failed its controls", warning, failed: true };
-  const run = { run_id: "b", created_at: "2026-01-02T03:04:05Z", consult: { panel } } as unknown as RunSummary;
-  const container = await shown([judged("m1", "held", "held")], [run]);
+  const container = await shown([judged("m1", "held", "held")], panel);
   expect(screen.getByText(/✗ The panel missed 5 of 5/)).toBeTruthy();
   expect(container.textContent).toContain("Neither of these runs has tiers.");
   expect(container.textContent).not.toMatch(/first|rank/i);

@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import { useGet } from "../api/use-get";
-import type { MoveMatch, MovePlace, RunComparison, RunSummary } from "../gen/api";
-import { capital, dayAndTime, plain, shortId } from "../model/format";
+import type { MoveMatch, MovePlace, RunComparison } from "../gen/api";
+import { capital, dayAndTime, plain } from "../model/format";
 import { byNumber } from "../model/select";
 import { listed } from "../results/verdict";
 import { CopyButton } from "../ui/code-text";
@@ -10,18 +10,18 @@ import { Loading, Note } from "../ui/parts";
 import { SlopeChart } from "./slope-chart";
 
 /** Two runs: what was set differently, and how the ranks or tiers changed. */
-export function Comparison({ a, b, runs }: { a: string; b: string; runs: readonly RunSummary[] }) {
+export function Comparison({ a, b }: { a: string; b: string }) {
   const path = `/api/runs/${encodeURIComponent(a)}/compare/${encodeURIComponent(b)}`;
   const { data, problem } = useGet<RunComparison>(path);
   if (problem) return <FormProblem problem={problem} />;
   if (!data) return <Loading what="the comparison" />;
-  const name = (id: string): string => {
-    const run = runs.find((one) => one.run_id === id);
-    return run ? dayAndTime(run.created_at) : shortId(id);
-  };
-  const panels = [a, b].map((id) => ({ id, panel: runs.find((one) => one.run_id === id)?.consult?.panel }));
+  const runs = [
+    { id: a, ...data.before },
+    { id: b, ...data.after },
+  ];
+  const names = [dayAndTime(data.before.created_at), dayAndTime(data.after.created_at)] as const;
   // With fewer than six moves, a panel makes no tiers.
-  const hasPanel = hasTiers(data.moves) || panels.some(({ panel }) => panel);
+  const hasPanel = hasTiers(data.moves) || runs.some(({ panel }) => panel);
   return (
     <div className="comparison">
       {!data.same_company && (
@@ -29,11 +29,11 @@ export function Comparison({ a, b, runs }: { a: string; b: string; runs: readonl
           <b>These runs are about different companies.</b> Their moves are matched by similarity only.
         </Note>
       )}
-      {panels.map(
-        ({ id, panel }) =>
+      {runs.map(
+        ({ id, created_at, panel }) =>
           panel?.warning && (
             <Note key={id} tone={panel.failed ? "bad" : "warn"}>
-              <b>{name(id)}:</b> {panel.failed ? "✗" : "!"} {plain(panel.warning)}
+              <b>{dayAndTime(created_at)}:</b> {panel.failed ? "✗" : "!"} {plain(panel.warning)}
             </Note>
           ),
       )}
@@ -51,10 +51,10 @@ export function Comparison({ a, b, runs }: { a: string; b: string; runs: readonl
               <tr>
                 <th scope="col">Setting</th>
                 <th scope="col">
-                  <Link to={`/runs/${a}/results`}>{name(a)}</Link>
+                  <Link to={`/runs/${a}/results`}>{names[0]}</Link>
                 </th>
                 <th scope="col">
-                  <Link to={`/runs/${b}/results`}>{name(b)}</Link>
+                  <Link to={`/runs/${b}/results`}>{names[1]}</Link>
                 </th>
               </tr>
             </thead>
@@ -73,7 +73,7 @@ export function Comparison({ a, b, runs }: { a: string; b: string; runs: readonl
       {hasPanel ? (
         <TierChanges a={a} b={b} moves={data.moves} />
       ) : (
-        <RankChanges a={a} b={b} moves={data.moves} names={[name(a), name(b)]} />
+        <RankChanges a={a} b={b} moves={data.moves} names={names} />
       )}
     </div>
   );

@@ -1714,9 +1714,30 @@ export type ReviewLinkRequest = {
 token: string, };
 
 /**
+ * A consultation in a comparison.
+ */
+export type ComparedRun = { 
+/**
+ * When it was created.
+ */
+created_at: string, 
+/**
+ * The verdict of its panel.
+ */
+panel: PanelSummary | null, };
+
+/**
  * Two consultations side by side. The first is the earlier state, the second the later one.
  */
 export type RunComparison = { 
+/**
+ * The earlier consultation.
+ */
+before: ComparedRun, 
+/**
+ * The later consultation.
+ */
+after: ComparedRun, 
 /**
  * Whether both are about the same company.
  */

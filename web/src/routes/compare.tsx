@@ -58,7 +58,7 @@ export default function Compare() {
               </select>
             </label>
           </div>
-          {a !== "" && b !== "" && <Comparison key={`${a} ${b}`} a={a} b={b} runs={runs} />}
+          {a !== "" && b !== "" && <Comparison key={`${a} ${b}`} a={a} b={b} />}
         </>
       )}
     </div>

@@ -146,6 +146,10 @@ pub struct BestMove {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunComparison {
+    /// The earlier consultation.
+    pub before: ComparedRun,
+    /// The later consultation.
+    pub after: ComparedRun,
     /// Whether both are about the same company.
     pub same_company: bool,
     /// Settings that differ.
@@ -153,6 +157,16 @@ pub struct RunComparison {
     pub settings: Vec<ForkChange>,
     /// All moves, matched by similarity, by tier or rank in the second consultation.
     pub moves: Vec<MoveMatch>,
+}
+
+/// A consultation in a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ComparedRun {
+    /// When it was created.
+    pub created_at: String,
+    /// The verdict of its panel.
+    pub panel: Option<PanelSummary>,
 }
 
 /// What the panel expects of later filings, and what they showed.
