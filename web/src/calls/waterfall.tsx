@@ -21,12 +21,15 @@ export function Waterfall({
   origin,
   chosen,
   onChoose,
+  onStep,
 }: {
   calls: readonly ModelCall[];
   /** The time that START counts from, in milliseconds since 1970. */
   origin: number;
   chosen: string | undefined;
   onChoose: (call: string) => void;
+  /** Chooses the call that is so many rows below the chosen one. */
+  onStep: (by: number) => void;
 }) {
   const phone = useMedia("(max-width: 720px)");
   const height = phone ? PHONE_ROW : ROW;
@@ -59,11 +62,9 @@ export function Waterfall({
   const pressed = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 }[event.key];
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = calls[Math.min(Math.max(at < 0 ? 0 : at + by, 0), calls.length - 1)];
-    if (!next) return;
     event.preventDefault();
     moved.current = true;
-    onChoose(next.call);
+    onStep(by);
   };
 
   const rows = [];

@@ -19,7 +19,7 @@ import { FieldProblem } from "../ui/field";
 import { FormProblem } from "../ui/form-problem";
 import { Icon } from "../ui/icon";
 import { Button, Segmented, Tag } from "../ui/parts";
-import { useAddress } from "../ui/use-address";
+import { addressNow, useAddress } from "../ui/use-address";
 import { Blocked } from "./blocked";
 import { CompanyField } from "./company-field";
 import { type ConsultOptions, ConsultOptionsPanel, NO_OPTIONS, optionsBody, optionsFiles } from "./consult-options";
@@ -102,7 +102,9 @@ export function TickerForm() {
     setProblem(undefined);
     try {
       const files = await optionsFiles(options, source);
-      const fresh = startBody(subject, chosenRounds, source, committee, budget, waits, options);
+      // The page can be drawn later than the button is pressed.
+      const roundsNow = Number(addressNow().get("rounds")) || null;
+      const fresh = startBody(subject, roundsNow, source, committee, budget, waits, options);
       const request: StartRunRequest = { workflow: "consult", ...fresh, ...files };
       // A form sent twice, by a double click or a lost response, starts one run.
       const { run_id } = await post<StartRunResponse>("/api/runs", request, { "idempotency-key": crypto.randomUUID() });

@@ -42,7 +42,7 @@ export default function Calls() {
   const step = (by: number) => {
     const call = addressNow().get("call");
     const at = calls.findIndex((one) => one.call === call);
-    const next = calls[Math.min(Math.max(at + by, 0), calls.length - 1)];
+    const next = calls[Math.min(Math.max(at < 0 ? 0 : at + by, 0), calls.length - 1)];
     if (next) choose(next.call);
   };
   useKeys({
@@ -78,7 +78,13 @@ export default function Calls() {
           </details>
         )}
         {calls.length > 0 ? (
-          <Waterfall calls={calls} origin={log.page?.first_start_ms ?? 0} chosen={open} onChoose={choose} />
+          <Waterfall
+            calls={calls}
+            origin={log.page?.first_start_ms ?? 0}
+            chosen={open}
+            onChoose={choose}
+            onStep={step}
+          />
         ) : (
           <NoCalls view={view} place={place} page={log.problem ? undefined : log.page} isLoading={!log.page} />
         )}

@@ -47,6 +47,9 @@ export default function CommandMenu({
   const [at, setAt] = useState(0);
   const asked = useDelayed(query.trim(), 200);
   const { data } = useGet<RunList>(`/api/runs?limit=20${asked ? `&q=${encodeURIComponent(asked)}` : ""}`);
+  // Until the next answer, what fits of the last one stays: Enter would do nothing on an empty list.
+  const [found, setFound] = useState<{ asked: string; list: RunList }>();
+  if (data && data !== found?.list) setFound({ asked, list: data });
   const items = useMemo(() => {
     const run = /^\/runs\/([^/]+)/.exec(pathname)?.[1];
     const here: Item[] = run
@@ -89,7 +92,7 @@ export default function CommandMenu({
         () => toast({ text: "Link copied.", tone: "neutral" }),
         () => toast({ text: "The browser blocked copying.", tone: "bad" }),
       );
-    const runs = (data?.runs ?? []).map((one) => ({
+    const runs = (found?.list.runs ?? []).map((one) => ({
       name: plain(one.title),
       detail: `${one.state}, ${ago(one.created_at, Date.now())}`,
       to: `/runs/${one.run_id}`,
@@ -97,9 +100,10 @@ export default function CommandMenu({
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (item: Item) =>
       words.every((word) => `${item.name} ${item.detail} ${item.to ?? ""}`.toLowerCase().includes(word));
-    // Found by the server, which also searches what is not shown here.
-    return [...[...here, ...PAGES, ...actions].filter(fits), ...runs].slice(0, 14);
-  }, [data, pathname, query, mayRun, toast, onTheme, onHelp]);
+    // The server also searches what is not shown here.
+    const fitting = found?.asked === query.trim() ? runs : runs.filter(fits);
+    return [...[...here, ...PAGES, ...actions].filter(fits), ...fitting].slice(0, 14);
+  }, [found, pathname, query, mayRun, toast, onTheme, onHelp]);
   const chosen = Math.min(at, items.length - 1);
   const go = (item: Item | undefined) => {
     if (!item) return;
