@@ -60,6 +60,7 @@ test("a key that is refused in the middle of a consultation is said so, and show
 });
 
 test("a program that no model writes is a failed run with its reason, and is started again", async ({ page }, info) => {
+  test.setTimeout(120_000);
   const provider = await Provider.make();
   provider.status = 400;
   const server = await Server.make("0", "with images", "none", provider.model);
@@ -78,7 +79,8 @@ test("a program that no model writes is a failed run with its reason, and is sta
     await page.getByRole("link", { name: "Start again" }).click();
     await expect(page.getByRole("textbox", { name: "Task" })).toHaveValue("print 1");
     await page.getByRole("button", { name: "Start" }).click();
-    await expect(page.locator("[data-link=ended]")).toContainText("Finished");
+    // A sandbox boots on an emulated CPU.
+    await expect(page.locator("[data-link=ended]")).toContainText("Finished", { timeout: 60_000 });
     await expect(page.getByRole("region", { name: "Attempt 1" })).toContainText("exit 0");
     expect(page.url()).not.toBe(failed);
     if (info.project.name === "desktop") expect(await sidewaysWidths(page)).toEqual([]);

@@ -22,7 +22,7 @@ async function isReadable(text: Locator): Promise<void> {
 
 test("sign in, start, review the moves, pause, resume, read the memo and follow a citation", async ({ page }) => {
   test.setTimeout(180_000);
-  const server = await Server.make("0.4", "without images", "tokens");
+  const server = await Server.make("0.7", "without images", "tokens");
   try {
     await page.goto(`${server.url}/`);
     await page.getByLabel("Token").fill(server.token("admin"));
@@ -112,7 +112,7 @@ test("sign in, start, review the moves, pause, resume, read the memo and follow 
 
 test("a server that is killed during a run: true words at every moment", async ({ page }) => {
   test.setTimeout(180_000);
-  const server = await Server.make("0.15");
+  const server = await Server.make("0.5");
   try {
     await visit(page, server);
     const run = await startRun(page, server);

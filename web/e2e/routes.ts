@@ -98,8 +98,9 @@ async function prepare(page: Page, server: Server, run: string): Promise<string[
   return allRoutes(run, await waitingRun(page, server), draft);
 }
 
-export async function waitingRun(page: Page, server: Server): Promise<string> {
-  const run = await startRun(page, server, { moves: 2, pause_after_moves: true });
+/** A run that has paused after its moves. */
+export async function waitingRun(page: Page, server: Server, more: Record<string, unknown> = {}): Promise<string> {
+  const run = await startRun(page, server, { moves: 2, pause_after_moves: true, ...more });
   await expect.poll(async () => (await viewOf(page, server, run)).status.state).toBe("paused");
   return run;
 }
@@ -107,6 +108,8 @@ export async function waitingRun(page: Page, server: Server): Promise<string> {
 export async function isLoaded(page: Page): Promise<void> {
   await expect(page.locator("h1")).toBeVisible();
   await expect(page.locator(".loading, .sk")).toHaveCount(0);
+  // Until then, text can be wider than in its own typeface.
+  await page.evaluate(() => document.fonts.ready);
 }
 
 /** The widths at which the open page scrolls sideways. 720 is also a window of 1440 at 200 % zoom. */
@@ -115,7 +118,13 @@ export async function sidewaysWidths(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const width of [1280, 1024, 800, 760, 720, 600, 390, 360, 320]) {
     await page.setViewportSize({ width, height: 900 });
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const measure = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    let wide = await measure();
+    if (wide > 0) {
+      // The page is drawn for the new width in one of the next frames.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      wide = await measure();
+    }
     if (wide > 0) found.push(`${wide} px too wide at ${width}`);
   }
   if (size) await page.setViewportSize(size);

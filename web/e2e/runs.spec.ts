@@ -1,5 +1,6 @@
 // The list of runs, and the start page above a long one.
 import type { Browser, Page, Request } from "@playwright/test";
+import { waitingRun } from "./routes";
 import { expect, Server, startRun, test, untilOver, visit, watch } from "./server";
 
 /** A server with a thousand finished runs. */
@@ -72,7 +73,7 @@ test("chosen runs are deleted after a second word, and a run is run again", asyn
     await visit(page, server);
     const run = await startRun(page, server, { rounds: 3, moves: 2 });
     await untilOver(page, server, run);
-    const paused = await startRun(page, server, { moves: 2, pause_after_moves: true });
+    const paused = await waitingRun(page, server);
     await page.goto(`${server.url}/runs`);
     const row = (id: string) => page.locator(".runtable tbody tr").filter({ has: page.locator(`a[href*="${id}"]`) });
     await expect(row(paused)).toContainText("Needs you");

@@ -349,6 +349,13 @@ export async function startRun(page: Page, server: Server, more: Record<string, 
   return ((await response.json()) as { run_id: string }).run_id;
 }
 
+/** Resumes a run whose debates wait for the test. */
+export async function resumeRun(page: Page, server: Server, run: string): Promise<void> {
+  const path = `${server.url}/api/runs/${run}/resume`;
+  const response = await page.request.post(path, { headers: { origin: server.url }, data: {} });
+  expect(response.status(), await response.text()).toBe(202);
+}
+
 export async function viewOf(page: Page, server: Server, run: string): Promise<RunView> {
   return (await page.request.get(`${server.url}/api/runs/${run}`)).json() as Promise<RunView>;
 }

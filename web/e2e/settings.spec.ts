@@ -47,9 +47,21 @@ test("a run says that it will wait, until it waits", async ({ page }) => {
   const server = await Server.make("0.5");
   try {
     const run = await startRun(page, server, { moves: 1, rounds: 1, pause_after_moves: true });
+    // The page does not learn that the run waits before it has shown that it will.
+    const early = await viewOf(page, server, run);
+    let release = () => {};
+    const seen = new Promise<void>((done) => {
+      release = done;
+    });
+    await page.route(`**/api/runs/${run}`, (route) => route.fulfill({ json: early }), { times: 1 });
+    await page.route(/\/events\?/, async (route) => {
+      await seen;
+      await route.continue();
+    });
     await page.goto(`${server.url}/runs/${run}`);
     const tag = page.getByText("Pauses after the moves");
     await expect(tag).toBeVisible();
+    release();
     await expect(page.getByRole("link", { name: "Review the moves" })).toBeVisible({ timeout: 20_000 });
     await expect(tag).toHaveCount(0);
     await page.getByRole("button", { name: "Start debates" }).click();

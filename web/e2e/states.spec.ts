@@ -67,7 +67,7 @@ test("a first visit says how to begin", async ({ page }) => {
 });
 
 test("a run can be paused, resumed and stopped", async ({ page }) => {
-  const server = await Server.make("0.4");
+  const server = await Server.make("1");
   try {
     await visit(page, server);
     const run = await startRun(page, server);

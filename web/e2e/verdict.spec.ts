@@ -94,6 +94,7 @@ for (const { name, more, headline, sign, controls, note } of OUTCOMES) {
 }
 
 test("tiers with intervals are readable by everyone and lead to the moves", async ({ page, server }) => {
+  test.setTimeout(120_000);
   const run = await startRun(page, server, { ...SMALL, verdict: "full" });
   await untilOver(page, server, run, 90_000);
   await page.goto(`/runs/${run}/results`);
@@ -124,6 +125,7 @@ test("tiers with intervals are readable by everyone and lead to the moves", asyn
 });
 
 test("a failed panel recommends nothing, says so everywhere, and a person can approve it", async ({ page, server }) => {
+  test.setTimeout(120_000);
   const run = await startRun(page, server, { ...SMALL, verdict: "panel", panel: ["demo/contrary"] });
   await untilOver(page, server, run, 90_000);
   await page.goto("/runs");
