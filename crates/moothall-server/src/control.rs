@@ -84,14 +84,18 @@ pub(crate) async fn resume(
     PathParams(run): PathParams<String>,
     OptionalJsonBody(request): OptionalJsonBody<ResumeRunRequest>,
 ) -> Result<(StatusCode, Json<RunControlResponse>), ApiProblem> {
-    let row = app.find(&caller, AccessScope::Run, &run).await?;
-    refuse_if_over(&row)?;
+    let mut row = app.find(&caller, AccessScope::Run, &run).await?;
     let deadline = Instant::now() + RELEASE_WAIT;
-    while is_driven(&app, &row).await? {
+    loop {
+        refuse_if_over(&row)?;
+        if !is_driven(&app, &row).await? {
+            break;
+        }
         if row.state != RunState::Paused || Instant::now() >= deadline {
             return Err(ApiProblem::conflict(ErrorCode::RunBusy, "the run is already active"));
         }
         tokio::time::sleep(RELEASE_CHECK_INTERVAL).await;
+        row = app.find(&caller, AccessScope::Run, &run).await?;
     }
     let run_id = row.run_id.clone();
     app.run_service.resume(row, request.unwrap_or_default()).await?;

@@ -454,6 +454,19 @@ decision_makers: Array<MemberRow>,
 metrics: Array<string>, };
 
 /**
+ * A consultation in a comparison.
+ */
+export type ComparedRun = { 
+/**
+ * When it was created.
+ */
+created_at: string, 
+/**
+ * The verdict of its panel.
+ */
+panel: PanelSummary | null, };
+
+/**
  * Source of the evidence.
  */
 export type ConsultSource = "filings" | "files" | "synthetic";
@@ -1712,19 +1725,6 @@ export type ReviewLinkRequest = {
  * The token, which is the fragment of the link.
  */
 token: string, };
-
-/**
- * A consultation in a comparison.
- */
-export type ComparedRun = { 
-/**
- * When it was created.
- */
-created_at: string, 
-/**
- * The verdict of its panel.
- */
-panel: PanelSummary | null, };
 
 /**
  * Two consultations side by side. The first is the earlier state, the second the later one.
