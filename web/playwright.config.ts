@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { defineConfig, devices } from "@playwright/test";
+import { slowdown } from "./e2e/slowdown";
 
 // Chromium without windows first: the same engine for three quarters of the CPU time.
 const chosen = process.env["CHROMIUM"];
@@ -26,7 +27,7 @@ export default defineConfig({
   fullyParallel: false,
   forbidOnly: true,
   retries: 0,
-  timeout: 60_000 * Number(process.env["MOOTHALL_SLOWDOWN"] ?? "1"),
+  timeout: 60_000 * slowdown,
   expect: { timeout: 15_000 },
   reporter: [["list"], ["./e2e/failures.ts"]],
   use: {

@@ -4,19 +4,8 @@ import { exactUsd, short } from "../src/calls/call-format";
 import type { CallPage } from "../src/gen/api";
 import { usd } from "../src/model/format";
 import { waitingRun } from "./routes";
-import {
-  expect,
-  Provider,
-  resumeRun,
-  Server,
-  slowdown,
-  startRun,
-  test,
-  untilOver,
-  viewOf,
-  visit,
-  watch,
-} from "./server";
+import { expect, Provider, resumeRun, Server, startRun, test, untilOver, viewOf, visit, watch } from "./server";
+import { slowdown } from "./slowdown";
 
 const rows = (page: Page) => page.locator(".callrows .callrow");
 

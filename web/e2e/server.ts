@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test as base, expect, type Page } from "@playwright/test";
 import type { RunView } from "../src/gen/run";
+import { slowdown } from "./slowdown";
 
 export { expect };
 
@@ -293,9 +294,6 @@ interface Each {
   /** A page that is signed in, and what went wrong in it. */
   trouble: string[];
 }
-
-/** How many times slower than this machine the page runs; finds tests and pages that count on speed. */
-export const slowdown = Number(process.env["MOOTHALL_SLOWDOWN"] ?? "1");
 
 export const test = base.extend<Each, Made>({
   server: [

@@ -28,6 +28,9 @@ import { type FormField, fieldOf, problemText } from "./field-problem";
 import { consultBlocker } from "./readiness";
 import { useDelayed } from "./use-delayed";
 
+/** The number of rounds in the address, if somebody chose one. */
+const roundsIn = (address: URLSearchParams) => Number(address.get("rounds")) || null;
+
 const SOURCES = ["filings", "files", "synthetic"] as const satisfies readonly ConsultSource[];
 
 const ROUNDS = [3, 4, 10].map((value) => ({ value, name: String(value) }));
@@ -45,7 +48,7 @@ export function TickerForm() {
   const field = useRef<HTMLInputElement>(null);
   const hintId = useId();
   const [ticker, setTicker] = useState(() => (params.get("ticker") ?? "HLXI").toUpperCase());
-  const chosenRounds = Number(params.get("rounds")) || null;
+  const chosenRounds = roundsIn(params);
   const rounds = chosenRounds ?? 10;
   const source = SOURCES.find((one) => one === params.get("source")) ?? "filings";
   const isNamed = source === "files";
@@ -103,8 +106,7 @@ export function TickerForm() {
     try {
       const files = await optionsFiles(options, source);
       // The page can be drawn later than the button is pressed.
-      const roundsNow = Number(addressNow().get("rounds")) || null;
-      const fresh = startBody(subject, roundsNow, source, committee, budget, waits, options);
+      const fresh = startBody(subject, roundsIn(addressNow()), source, committee, budget, waits, options);
       const request: StartRunRequest = { workflow: "consult", ...fresh, ...files };
       // A form sent twice, by a double click or a lost response, starts one run.
       const { run_id } = await post<StartRunResponse>("/api/runs", request, { "idempotency-key": crypto.randomUUID() });
