@@ -8,6 +8,7 @@ mod patterns;
 mod views;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +16,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use sha2::{Digest, Sha256};
 
 use self::patterns::{SecretMatch, SecretPattern, TABLE};
-use self::views::{ScanView, views};
+use self::views::{ScanView, for_each_view};
 use super::rule::GateRule;
 use super::{FileChange, RuleMatch};
 use crate::Sha256Hex;
@@ -139,24 +140,22 @@ fn scan_beyond(
     key: &FingerprintKey,
     stop: &AtomicBool,
 ) -> SecretScan {
-    let mut work = ScanBudget::for_bytes(bytes.len(), stop);
     let (mut secrets, mut examples) = (Vec::<SecretFinding>::new(), Vec::new());
     let lines = LineIndex::of(bytes);
-    for view in views(bytes, &PREFIXES, &mut work) {
-        scan_view(&view, &mut work, &mut |pattern, kind, at, value: &[u8]| {
-            let sha256 = Sha256Hex::of(value);
-            let list = if kind == SecretMatch::Example { &mut examples } else { &mut secrets };
-            if list.len() < MAX_FOUND && known.insert(sha256) {
-                list.push(SecretFinding {
-                    kind: pattern.kind,
-                    tier: pattern.tier,
-                    line: lines.number(view.original(at..at + 1).start),
-                    sha256,
-                    fingerprint: key.fingerprint(value),
-                });
-            }
-        });
-    }
+    let work = for_each_match(bytes, stop, |view, pattern, kind, part| {
+        let value = &view.bytes[part.clone()];
+        let sha256 = Sha256Hex::of(value);
+        let list = if kind == SecretMatch::Example { &mut examples } else { &mut secrets };
+        if list.len() < MAX_FOUND && known.insert(sha256) {
+            list.push(SecretFinding {
+                kind: pattern.kind,
+                tier: pattern.tier,
+                line: lines.number(view.original(part.start..part.start + 1).start),
+                sha256,
+                fingerprint: key.fingerprint(value),
+            });
+        }
+    });
     secrets.sort_by_key(|secret| secret.line);
     examples.sort_by_key(|example| example.line);
     SecretScan { secrets, examples, complete: !work.is_over(), steps: work.steps }
@@ -205,12 +204,9 @@ pub(crate) fn check(
 /// Hashes of all credentials in a file.
 fn hashes(bytes: &[u8], stop: &AtomicBool) -> BTreeSet<Sha256Hex> {
     let mut all = BTreeSet::new();
-    let mut work = ScanBudget::for_bytes(bytes.len(), stop);
-    for view in views(bytes, &PREFIXES, &mut work) {
-        scan_view(&view, &mut work, &mut |_, _, _, value: &[u8]| {
-            all.insert(Sha256Hex::of(value));
-        });
-    }
+    for_each_match(bytes, stop, |view, _, _, part| {
+        all.insert(Sha256Hex::of(&view.bytes[part]));
+    });
     all
 }
 
@@ -221,28 +217,25 @@ const UNSCANNED: &str = "[hidden: too large to scan for credentials]";
 /// credential hides all its lines, and a text that cannot be scanned completely is hidden.
 pub fn hide_secrets(text: &str) -> (String, u64) {
     let (bytes, stop) = (text.as_bytes(), AtomicBool::new(false));
-    let mut work = ScanBudget::for_bytes(bytes.len(), &stop);
     let lines = LineIndex::of(bytes);
     let mut plain: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut ranges: Vec<(usize, usize, &'static str)> = Vec::new();
     // The plain view comes first, so an encoded copy of a known value hides no line.
-    for view in views(bytes, &PREFIXES, &mut work) {
-        let is_plain = view.bytes == bytes;
-        scan_view(&view, &mut work, &mut |pattern: &SecretPattern, kind, at, value: &[u8]| {
-            if kind == SecretMatch::Example {
-                return;
-            }
-            if is_plain {
-                plain.insert(value.to_vec());
-                ranges.push((at, at + value.len(), pattern.kind));
-            } else if !plain.contains(value) {
-                let part = view.original(at..at + value.len());
-                let (start, _) = lines.range(part.start, bytes.len());
-                let (_, end) = lines.range(part.end.saturating_sub(1), bytes.len());
-                ranges.push((start, end, pattern.kind));
-            }
-        });
-    }
+    let work = for_each_match(bytes, &stop, |view, pattern, kind, part| {
+        if kind == SecretMatch::Example {
+            return;
+        }
+        let value = &view.bytes[part.clone()];
+        if view.is_plain() {
+            plain.insert(value.to_vec());
+            ranges.push((part.start, part.end, pattern.kind));
+        } else if !plain.contains(value) {
+            let part = view.original(part);
+            let (start, _) = lines.range(part.start, bytes.len());
+            let (_, end) = lines.range(part.end.saturating_sub(1), bytes.len());
+            ranges.push((start, end, pattern.kind));
+        }
+    });
     if work.is_over() {
         return (UNSCANNED.to_owned(), 1);
     }
@@ -287,10 +280,21 @@ static PREFIXES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     words.filter(|word| word.len() >= 4).collect()
 });
 
+/// Passes every match in every reading of a text to `found`, and returns the work done.
+fn for_each_match<'a>(
+    bytes: &[u8],
+    stop: &'a AtomicBool,
+    mut found: impl FnMut(&ScanView, &SecretPattern, SecretMatch, Range<usize>),
+) -> ScanBudget<'a> {
+    let mut work = ScanBudget::for_bytes(bytes.len(), stop);
+    for_each_view(bytes, &PREFIXES, &mut work, &mut |view, work| scan_view(view, work, &mut found));
+    work
+}
+
 fn scan_view(
     view: &ScanView,
     work: &mut ScanBudget<'_>,
-    found: &mut impl FnMut(&SecretPattern, SecretMatch, usize, &[u8]),
+    found: &mut impl FnMut(&ScanView, &SecretPattern, SecretMatch, Range<usize>),
 ) {
     if work.is_over() {
         return;
@@ -321,7 +325,7 @@ fn scan_view(
             let all = captures.get(0).map_or(&b""[..], |all| all.as_bytes());
             let kind = pattern.classify(value.as_bytes(), all);
             if kind != SecretMatch::Other {
-                found(pattern, kind, value.start(), value.as_bytes());
+                found(view, pattern, kind, value.range());
             }
         }
     }

@@ -19,7 +19,7 @@ const MAX_JOINER_BYTES: usize = 200;
 const MAX_ESCAPE: usize = 12;
 
 /// A reading of the text, with a map back to the original.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct ScanView {
     pub(crate) bytes: Vec<u8>,
     map: Arc<PositionMap>,
@@ -29,6 +29,11 @@ pub(crate) struct ScanView {
 }
 
 impl ScanView {
+    /// Whether this is the text itself.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.map.base.is_none() && self.map.entries.is_empty()
+    }
+
     /// Maps a part of the view to a part of the original that begins and ends in the same lines.
     pub(crate) fn original(&self, part: Range<usize>) -> Range<usize> {
         self.map.original(part)
@@ -43,6 +48,8 @@ struct PositionMap {
     entries: Vec<(usize, usize)>,
     /// For decoded text: where the encoded text of each entry ends.
     ends: Option<Vec<usize>>,
+    /// For reversed text: its length. It needs no entries.
+    reversed_length: Option<usize>,
     /// The map of the text that the view was made from, unless that is the original.
     base: Option<Arc<Self>>,
 }
@@ -63,6 +70,10 @@ impl PositionMap {
 
     /// What one byte of the view was made from.
     fn at(&self, at: usize) -> Range<usize> {
+        if let Some(length) = self.reversed_length {
+            let found = length.saturating_sub(at + 1);
+            return found..found + 1;
+        }
         let next = self.entries.partition_point(|(position, _)| *position <= at);
         let index = next.saturating_sub(1);
         let Some((position, original)) = self.entries.get(index).copied() else {
@@ -86,6 +97,7 @@ struct ViewBuilder {
     bytes: Vec<u8>,
     entries: Vec<(usize, usize)>,
     ends: Option<Vec<usize>>,
+    reversed_length: Option<usize>,
 }
 
 impl ViewBuilder {
@@ -94,7 +106,7 @@ impl ViewBuilder {
     }
 
     fn of(bytes: Vec<u8>) -> Self {
-        Self { bytes, entries: Vec::new(), ends: None }
+        Self { bytes, entries: Vec::new(), ends: None, reversed_length: None }
     }
 
     /// Notes that the text continues at this position, where a line starts.
@@ -106,41 +118,60 @@ impl ViewBuilder {
     }
 
     fn finish(self, base: Option<&Arc<PositionMap>>, specific_only: bool) -> ScanView {
-        let map =
-            Arc::new(PositionMap { entries: self.entries, ends: self.ends, base: base.cloned() });
-        ScanView { bytes: self.bytes, map, specific_only }
+        let Self { bytes, entries, ends, reversed_length } = self;
+        let map = PositionMap { entries, ends, reversed_length, base: base.cloned() };
+        ScanView { bytes, map: Arc::new(map), specific_only }
     }
 }
 
-/// All views of a text, including the plain one. Each costs one pass over the text.
-pub(crate) fn views(bytes: &[u8], prefixes: &[&str], work: &mut ScanBudget<'_>) -> Vec<ScanView> {
-    let mut views = Vec::new();
+/// Passes every reading of a text to `visit`, the plain one first. Each costs one pass over the
+/// text. A reading is dropped as soon as no other is made from it, because a hostile text has about
+/// ten.
+pub(crate) fn for_each_view(
+    bytes: &[u8],
+    prefixes: &[&str],
+    work: &mut ScanBudget<'_>,
+    visit: &mut impl FnMut(&ScanView, &mut ScanBudget<'_>),
+) {
     work.spend(2 * bytes.len());
-    let plain = utf16(bytes).unwrap_or_else(|| ViewBuilder::of(bytes.to_vec()).finish(None, false));
-    let mut last = plain.clone();
-    views.push(plain);
+    let mut last =
+        utf16(bytes).unwrap_or_else(|| ViewBuilder::of(bytes.to_vec()).finish(None, false));
+    visit(&last, work);
     if let Some(view) = without_unseen(&last) {
-        last = view.clone();
-        views.push(view);
+        last = view;
+        visit(&last, work);
     }
     work.spend(2 * last.bytes.len());
     if let Some(view) = unescaped(&last, work) {
-        last = view.clone();
-        views.push(view);
+        last = view;
+        visit(&last, work);
     }
-    let joined = joined(&last, work);
+    if let Some(view) = joined(&last, work) {
+        visit(&view, work);
+        visit_decoded(&view, work, visit);
+    }
+    visit_decoded(&last, work, visit);
     work.spend(last.bytes.len());
-    let mut once = Vec::new();
-    let unwrapped = unwrapped(&last);
-    for text in [Some(&last), joined.as_ref(), unwrapped.as_ref()].into_iter().flatten() {
-        once.extend(decoded(text, work));
+    if let Some(view) = unwrapped(&last) {
+        visit_decoded(&view, work, visit);
     }
-    let twice: Vec<ScanView> = once.iter().filter_map(|first| decoded(first, work)).collect();
-    views.extend(joined);
-    views.extend(once);
-    views.extend(twice);
-    views.extend(reversed(&last, prefixes, work));
-    views
+    if let Some(view) = reversed(&last, prefixes, work) {
+        visit(&view, work);
+    }
+}
+
+/// Passes a text to `visit`, decoded once and twice.
+fn visit_decoded(
+    text: &ScanView,
+    work: &mut ScanBudget<'_>,
+    visit: &mut impl FnMut(&ScanView, &mut ScanBudget<'_>),
+) {
+    if let Some(once) = decoded(text, work) {
+        visit(&once, work);
+        if let Some(twice) = decoded(&once, work) {
+            visit(&twice, work);
+        }
+    }
 }
 
 /// Decodes UTF-16: text with a byte order mark, or where about every other byte is zero.
@@ -442,6 +473,6 @@ fn reversed(source: &ScanView, prefixes: &[&str], work: &mut ScanBudget<'_>) -> 
     }
     let mut back = bytes.to_vec();
     back.reverse();
-    let entries = (0..back.len()).map(|at| (at, bytes.len() - 1 - at)).collect();
-    Some(ViewBuilder { entries, ..ViewBuilder::of(back) }.finish(Some(&source.map), true))
+    let view = ViewBuilder { reversed_length: Some(bytes.len()), ..ViewBuilder::of(back) };
+    Some(view.finish(Some(&source.map), true))
 }
