@@ -71,6 +71,16 @@ fn a_binary_draft_is_rejected() {
 }
 
 #[test]
+fn text_in_another_encoding_is_binary_from_one_control_character_in_twenty() {
+    let text = |controls: usize| {
+        [b"\xe9".repeat(1), b"\x01".repeat(controls), b" ".repeat(99 - controls)].concat()
+    };
+    let (binary, encoding) = ([("content.binary", Some(1))], [("content.encoding", Some(1))]);
+    check_file("a.dat", None, &text(6), GateAction::Reject, &binary);
+    check_file("a.dat", None, &text(5), GateAction::Escalate, &encoding);
+}
+
+#[test]
 fn a_nul_byte_is_rejected() {
     check(
         "a\n",
@@ -148,9 +158,17 @@ fn deleting_nearly_everything_is_escalated() {
 
 #[test]
 fn replacing_code_by_as_many_comments_is_escalated() {
-    let comments: String = (0..150).map(|at| format!("# line {at}\n")).collect();
     let rules = [("diff.gutted", None), ("diff.deletion_ratio", None)];
-    check(&lines(150), &comments, GateAction::Escalate, &rules);
+    for mark in ["#", "//", "/*", "*", "--", "<!--"] {
+        let comments: String = (0..150).map(|at| format!("{mark} line {at}\n")).collect();
+        check(&lines(150), &comments, GateAction::Escalate, &rules);
+    }
+    for directive in
+        ["#[derive(A)]", "#![allow(a)]", "#include <a.h>", "#define A", "#if A", "#else"]
+    {
+        let directives: String = (0..150).map(|at| format!("{directive} {at}\n")).collect();
+        check(&lines(150), &format!("\n{directives}"), GateAction::Escalate, &rules[1..]);
+    }
 }
 
 #[test]
@@ -205,6 +223,7 @@ fn bidirectional_control_characters_are_rejected() {
 fn invisible_characters_are_escalated_except_in_emoji() {
     check("a\n", "a\nb\u{200b}c\n", GateAction::Escalate, &[("content.invisible", Some(2))]);
     check("a\n", "a\n\x1b[2Jc\n", GateAction::Escalate, &[("content.invisible", Some(2))]);
+    check("a\n", "a\n\x08\n", GateAction::Escalate, &[("content.invisible", Some(2))]);
     check("a\n", "a\n\u{26a0}\u{fe0f} \u{1f469}\u{200d}\u{1f4bb}\n", GateAction::Allow, &[]);
 }
 

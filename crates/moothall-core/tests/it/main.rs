@@ -6,10 +6,8 @@
     reason = "tests"
 )]
 
-mod claims;
 mod formats;
 mod formats_edit;
 mod formats_panel;
-mod gate_corpus;
 mod report;
 mod web_fixtures;

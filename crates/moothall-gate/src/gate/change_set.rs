@@ -592,8 +592,8 @@ impl TreeNames {
         loop {
             let name = &path[..end];
             let spellings = self.spellings.entry(folded(name)).or_default();
-            // A known directory is known with everything above it.
-            if !spellings.insert(name.to_owned()) && end < path.len() {
+            // A known name is known with everything above it.
+            if !spellings.insert(name.to_owned()) {
                 return;
             }
             match name.rfind('/') {

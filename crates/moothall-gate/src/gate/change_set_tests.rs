@@ -44,6 +44,18 @@ fn a_changed_file_is_judged_like_a_draft() {
 }
 
 #[test]
+fn a_decision_says_what_happened_to_its_file() {
+    let status = |old: &str, new: &str| {
+        let entry = |text: &str| if text.is_empty() { None } else { file(text) };
+        judged(&ChangedFile::new("a.py", entry(old), entry(new))).status
+    };
+    assert_eq!(status("", "a\n"), FileStatus::Added);
+    assert_eq!(status("a\n", ""), FileStatus::Deleted);
+    assert_eq!(status("a\n", "b\n"), FileStatus::Modified);
+    assert_eq!(judged(&renamed("a.py", "b.py")).status, FileStatus::Renamed);
+}
+
+#[test]
 fn both_paths_of_a_rename_are_judged() {
     check(&renamed("a.py", "b.py"), GateAction::Escalate, &["file.rename"]);
     let rules = ["path.protected", "file.rename"];
@@ -253,6 +265,10 @@ fn a_version_that_was_replaced_keeps_only_its_credentials() {
     assert_eq!((finding.rule.name(), finding.line), ("secret.specific", None));
     assert!(finding.message.ends_with(" (in commit abc123)"), "{finding:?}");
     assert_eq!((kept.action, kept.stats), (GateAction::Reject, LineStats::default()));
+    let text = "db_password = \"q9Xv2LmT8pRw4ZkB7nYc\"\n# \u{202e}\n";
+    let worse = judged(&ChangedFile::new("src/a.py", file("a = 1\n"), file(text)));
+    let kept = worse.clone().of_earlier_commit("abc123").unwrap();
+    assert_eq!((worse.action, kept.action), (GateAction::Reject, GateAction::Escalate));
     let harmless = judged(&ChangedFile::new("src/a.py", file("a = 1\n"), file("a = 2\n")));
     assert_eq!(harmless.of_earlier_commit("abc123"), None);
 }

@@ -16,6 +16,13 @@ fn conflicting_changes_to_one_line_are_both_shown() {
 }
 
 #[test]
+fn line_counts_of_several_files_are_added() {
+    let mut sum = LineStats { added: 1, removed: 2, moved: 3, base_lines: 4 };
+    sum.add(&LineStats { added: 50, removed: 60, moved: 70, base_lines: 80 });
+    assert_eq!(sum, LineStats { added: 51, removed: 62, moved: 73, base_lines: 84 });
+}
+
+#[test]
 fn moved_lines_are_neither_lost_nor_new() {
     let compared = FileComparison::of_texts("a\nb\nc\n", "c\na\nb\nd\n");
     let expected = FileComparison {

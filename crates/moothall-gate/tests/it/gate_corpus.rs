@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use moothall_core::Sha256Hex;
-use moothall_core::drafts::RelPath;
-use moothall_core::gate::{
+use moothall_gate::drafts::RelPath;
+use moothall_gate::gate::{
     CheckResults, FileChange, FileContent, FileContext, FingerprintKey, GateAction, Policy,
     PolicyDate, judge, scan_secrets,
 };
+use moothall_types::Sha256Hex;
 
 const TODAY: PolicyDate = PolicyDate { year: 2026, month: 11, day: 15 };
 const FILES: usize = 4_000;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::claims::{
+use moothall_evidence::claims::{
     ClaimChecker, ClaimKind, ClaimVerdict, PrintedNumber, PrintedUnit, numbers, sentences,
 };
-use moothall_core::evidence::{FactSheet, FactUnit, FiscalPeriod};
+use moothall_evidence::evidence::{FactSheet, FactUnit, FiscalPeriod};
 use rust_decimal::Decimal;
 
 use super::company::companies;

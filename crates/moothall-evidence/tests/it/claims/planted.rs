@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use moothall_core::claims::{Claim, advice_language, injected_instructions};
+use moothall_evidence::claims::{Claim, advice_language, injected_instructions};
 use serde::Deserialize;
 
 use super::company::{Company, companies};

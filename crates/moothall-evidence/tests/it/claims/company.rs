@@ -1,13 +1,10 @@
 //! Companies whose filings the tests read.
-//!
-//! The filings are not in the repository. The tests fail if they are missing, because a skipped
-//! test proves nothing.
 
 use std::collections::BTreeMap;
 
-use moothall_core::claims::{CitableEvidence, ClaimChecker, NewsHeadline};
-use moothall_core::evidence::events::events;
-use moothall_core::evidence::{
+use moothall_evidence::claims::{CitableEvidence, ClaimChecker, NewsHeadline};
+use moothall_evidence::evidence::events::events;
+use moothall_evidence::evidence::{
     CalendarDay, CompanyFacts, FactSheet, FilerSubmissions, FilingEvent, FilingPassage,
 };
 use serde::Deserialize;

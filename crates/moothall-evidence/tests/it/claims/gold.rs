@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use moothall_core::claims::{Claim, ClaimChecker, ClaimKind, ClaimVerdict};
+use moothall_evidence::claims::{Claim, ClaimChecker, ClaimKind, ClaimVerdict};
 use serde::Deserialize;
 
 use super::company::companies;
