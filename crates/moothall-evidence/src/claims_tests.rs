@@ -66,6 +66,14 @@ fn a_number_that_is_both_a_fact_and_a_difference_counts_as_the_fact() {
 }
 
 #[test]
+fn an_uncited_input_of_a_cited_growth_needs_a_comparison_to_be_older() {
+    let growth = "[F0:Revenue.yoy:FY2025]";
+    check(&format!("Revenue was $1.00 billion {growth}."), &[("WRONG_PERIOD", "$1.00 billion")]);
+    let compared = format!("Revenue grew from $1.00 billion {growth}.");
+    check(&compared, &[("OK", "$1.00 billion")]);
+}
+
+#[test]
 fn a_number_without_a_citation_is_flagged() {
     check("Capex was $48.7 million.", &[("UNCITED", "$48.7 million")]);
     check("Something cost $48.7 million.", &[("UNSUPPORTED", "$48.7 million")]);
@@ -137,6 +145,159 @@ fn a_sentence_must_name_the_cited_period() {
         "In fiscal 2023 revenue was $1.25 billion [F0:Revenue:FY2025].",
         &[("OK", "$1.25 billion"), ("PERIOD_TEXT", "2023")],
     );
+}
+
+/// What a sentence may cite, with the names of the columns of the snapshots.
+const CITED: &[(&str, &str)] = &[
+    ("revenue", "[F0:Revenue:FY2025]"),
+    ("two years", "[F0:Revenue:FY2025][F0:Revenue:FY2024]"),
+    ("quarters", "[F0:Revenue:FY2025Q4][F0:Revenue:FY2025Q3]"),
+    ("loss", "[F0:NetIncome:FY2025]"),
+    ("losses", "[F0:NetIncome:FY2025][F0:NetIncome:FY2024]"),
+    ("share of", "[F0:Capex:FY2025][F0:Revenue:FY2025]"),
+    ("per share", "[F0:EPSDiluted:FY2025][F0:SharesDiluted:FY2025]"),
+    ("margins", "[F0:GrossMargin:FY2025][F0:GrossMargin:FY2024]"),
+    ("growth", "[F0:Revenue.yoy:FY2025]"),
+    ("ratio", "[F0:CurrentRatio:FY2025]"),
+    ("days", "[F0:DSO:FY2025]"),
+    ("passage", PASSAGE),
+    ("assumed", "[F0:Revenue:FY2025][A1: guess]"),
+    ("nothing", ""),
+];
+
+/// A table of the verdicts on every sentence, with a column for everything that it may cite.
+fn verdicts(sentences: &[String], columns: &[(&str, &str)]) -> String {
+    let sheet = sheet();
+    let passages = passages();
+    let known =
+        CitableEvidence { sheet: Some(&sheet), passages: &passages, ..CitableEvidence::default() };
+    let checker = ClaimChecker::new(known);
+    let mut table = format!("{:50}", "");
+    for (name, _) in columns {
+        table += &format!(" {name:13}");
+    }
+    for sentence in sentences {
+        table += &format!("\n{sentence:50}");
+        for (_, cited) in columns {
+            let claims = checker.check(&format!("{sentence} {cited}."));
+            let found: Vec<String> =
+                claims.iter().map(|claim| claim.verdict.to_string().to_lowercase()).collect();
+            table += &format!(" {:13}", found.join("+"));
+        }
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[test]
+fn the_verdict_on_a_printed_form_depends_on_what_is_cited() {
+    let forms = [
+        "$1.25 billion",
+        "$1,250 million",
+        "$1,250,000 thousand",
+        "$1,250,000,000",
+        "$1.250 billion",
+        "1.25 billion dollars",
+        "$1.3 billion",
+        "$1.2 billion",
+        "$1.26 billion",
+        "$1.25",
+        "1.25",
+        "about $1.2 billion",
+        "more than $1.2 billion",
+        "less than $1.3 billion",
+        "at least $1.3 billion",
+        "at most $1.2 billion",
+        "nearly $1.3 billion",
+        "$1.2 billion to $1.3 billion",
+        "between $1.0 and $1.25 billion",
+        "$250 million",
+        "$2.25 billion",
+        "25%",
+        "25.0 percent",
+        "24%",
+        "0.25%",
+        "a quarter",
+        "2,500 basis points",
+        "25 percentage points",
+        "1.25 times",
+        "1.25x",
+        "1.3x",
+        "half",
+        "doubled",
+        "$30 million",
+        "9.7%",
+        "1.1x",
+        "-$120 million",
+        "($120 million)",
+        "$120 million",
+        "a loss of $120 million",
+        "negative $120 million",
+        "20%",
+        "$270 million",
+        "3.9%",
+        "$48.7 million",
+        "$1.20 per share",
+        "-$1.20",
+        "100 million shares",
+        "100,000,000",
+        "46.9%",
+        "47%",
+        "0.7 percentage points",
+        "70 basis points",
+        "0.7%",
+        "1.5%",
+        "0.89x",
+        "0.9",
+        "0.89",
+        "34.9 days",
+        "35 days",
+        "34 days",
+        "4,200 people",
+        "18%",
+        "3.5%",
+        "12",
+        "\u{20ac}1.25 billion",
+        "one point two five billion dollars",
+        "one hundred million shares",
+    ];
+    let sentences: Vec<String> = forms.iter().map(|form| format!("It was {form}")).collect();
+    insta::assert_snapshot!(verdicts(&sentences, CITED));
+}
+
+#[test]
+fn the_verdict_on_a_number_depends_on_the_words_around_it() {
+    let frames = [
+        "Revenue was {}",
+        "It rose {}",
+        "It rose by {}",
+        "It fell {}",
+        "It fell to {}",
+        "It grew {} a year",
+        "It grew {} from fiscal 2024",
+        "It declined by {}",
+        "It lost {}",
+        "The loss narrowed by {}",
+        "The loss widened by {}",
+        "The net loss was {}",
+        "It did not rise {}",
+        "Instead of {}, it was less",
+        "In fiscal 2024 it was {}",
+        "In fiscal 2025 it was {}",
+        "In the fourth quarter it was {}",
+        "Last year it was {}",
+        "A year ago it was {}",
+        "It could reach {}",
+        "It will be {} by 2028",
+        "It averages {}",
+        "It was {} compared with the year before",
+        "In total it was {} over two years",
+    ];
+    let forms =
+        ["$1.25 billion", "$1.0 billion", "$250 million", "25%", "$120 million", "$30 million"];
+    let all = frames.iter().flat_map(|frame| forms.map(|form| frame.replace("{}", form)));
+    let columns = ["two years", "quarters", "losses", "growth", "assumed", "nothing"];
+    let cited: Vec<_> = CITED.iter().copied().filter(|(name, _)| columns.contains(name)).collect();
+    insta::assert_snapshot!(verdicts(&all.collect::<Vec<_>>(), &cited));
 }
 
 #[test]

@@ -196,3 +196,18 @@ fn gold_sentences_written_after_the_rules_are_judged_correctly() {
 fn gold_sentences_written_after_the_first_fixes_are_judged_correctly() {
     check("second", SECOND, 48);
 }
+
+/// The sets accept every verdict of a class; this is exact, and has the reason that a reader sees.
+#[test]
+fn gold_sentences_have_the_recorded_verdicts_and_reasons() {
+    let companies = companies();
+    let mut shown = String::new();
+    for case in [DEV, HELD_OUT, FRESH, SECOND].into_iter().flat_map(cases) {
+        let company = &companies[case.company.as_str()];
+        shown += &format!("{}: {}\n", case.company, case.text);
+        for claim in company.checker().check(&case.text) {
+            shown += &format!("    {} {}: {}\n", claim.verdict, claim.printed, claim.detail);
+        }
+    }
+    insta::assert_snapshot!(shown);
+}
