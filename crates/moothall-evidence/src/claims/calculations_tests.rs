@@ -119,6 +119,8 @@ fn a_quote_with_an_assumption_beside_its_calculation_is_an_assumption() {
     assert_eq!(found, [("15%".to_owned(), ClaimVerdict::Assumption)]);
     let found = verdicts("The margin is 15% [X0:m7-D2-1], [X0:m7-D2-1].", &known);
     assert_eq!(found, [("15%".to_owned(), ClaimVerdict::WrongValue)]);
+    let text = "The margin is 15% [X0:m7-D2-1] if costs grow by 3% [A1: a guess].";
+    assert_eq!(verdicts(text, &known), [("15%".to_owned(), ClaimVerdict::WrongValue)]);
 }
 
 #[test]

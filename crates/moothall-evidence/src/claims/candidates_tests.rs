@@ -136,6 +136,13 @@ fn a_year_and_a_quarter_of_another_year_are_not_compared() {
             "Revenue:FY2025Q4 = 340000000 (Money, Level)",
         ],
     );
+    check(
+        &["Revenue:FY2025Q4", "Revenue:FY2024"],
+        &[
+            "Revenue:FY2025Q4 = 340000000 (Money, Level)",
+            "Revenue:FY2024 = 1000000000 (Money, Level)",
+        ],
+    );
 }
 
 #[test]

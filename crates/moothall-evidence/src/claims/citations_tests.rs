@@ -24,6 +24,16 @@ fn every_kind_of_citation_is_parsed() {
             CitationTarget::Assumption,
         ],
     );
+    let document =
+        |document: &str| CitationTarget::Document { document: document.to_owned(), passage: 2 };
+    check(
+        "a [U0:plan:2] b [U0: Plan : p2] c [X0:m7-D2-1]",
+        &[
+            document("plan"),
+            document("plan"),
+            CitationTarget::Calculation { id: "m7-D2-1".to_owned() },
+        ],
+    );
     check(
         "[T0:0000320193-25-000079:Item 1A:p7]",
         &[CitationTarget::Passage {
@@ -44,9 +54,19 @@ fn one_bracket_may_contain_several_citations() {
 
 #[test]
 fn an_impossible_citation_is_malformed() {
-    for sentence in
-        ["[F0:Revenue]", "[F0]", "[F0 Revenue FY2025]", "[T0:x:1A]", "[N0:first]", "[X1:y]"]
-    {
+    for sentence in [
+        "[F0:Revenue]",
+        "[F0]",
+        "[F0 Revenue FY2025]",
+        "[T0:x:1A]",
+        "[T0::1A:3]",
+        "[T0:x::3]",
+        "[T0:x:1A:3:4]",
+        "[U0:plan]",
+        "[U0:plan:first]",
+        "[N0:first]",
+        "[X1:y]",
+    ] {
         let found = citations(sentence);
         assert!(
             matches!(found[..], [ref one] if matches!(one.cited, CitationTarget::Malformed { .. })),

@@ -50,5 +50,7 @@ fn a_quotation_must_appear_verbatim_in_the_cited_passage() {
         &["prices fell … our largest customer"],
     );
     check_quotes("It says “will not be able to pass”", &["will not be able to pass"]);
+    check_quotes("It says “Prices fell 3.5%” and “we employ approximately 4,200 people”", &[]);
+    check_quotes("It says “prIces fell 3.5%”", &["prIces fell 3.5%"]);
     check_quotes("It says nothing", &[]);
 }

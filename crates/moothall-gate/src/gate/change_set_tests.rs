@@ -211,6 +211,14 @@ fn names_that_collide_on_some_file_systems_are_found() {
     names.add("docs/HEAD");
     assert!(names.is_below_head("docs/objects/x"));
     assert!(!names.is_below_head("src/lib.rs"));
+    let name = "cafe\u{301}.md";
+    let rename = ChangedFile {
+        renamed_from: Some("a.md".into()),
+        ..ChangedFile::new(name, file("a\n"), file("a\n"))
+    };
+    check(&rename, GateAction::Escalate, &["path.twin", "file.rename"]);
+    check(&ChangedFile::new(name, None, file("a\n")), GateAction::Escalate, &["path.twin"]);
+    check(&ChangedFile::new(name, file("a\n"), file("b\n")), GateAction::Allow, &[]);
     let twin = ChangedFile {
         twins: names.twins("src/main.rs"),
         ..ChangedFile::new("src/main.rs", None, file("a\n"))
@@ -286,4 +294,5 @@ fn one_selector_of_an_emoji_is_not_an_invisible_character() {
     }
     assert_eq!(rules("a\u{fe0f}"), ["content.invisible"]);
     assert_eq!(rules("\u{fe0f}"), ["content.invisible"]);
+    assert_eq!(rules("\u{2000}\u{fe0f}"), ["content.invisible"]);
 }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::gate::{PolicyLayer, PolicyLayerName};
+use crate::gate::{GateAction, PolicyLayer, PolicyLayerName};
 
 fn policy(more: &str) -> Policy {
     let text = format!(
-        "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"python3\", \"-m\", \"unittest\"]\ntimeout = \"1m\"\n{more}"
+        "version = 1\n[[check]]\nid = \"tests\"\nrun = [\"python3\", \"-m\", \"unittest\"]\ntimeout = \"90s\"\n{more}"
     );
     Policy::of(&[PolicyLayer::new(PolicyLayerName::Workspace, text)]).unwrap()
 }
@@ -19,7 +19,7 @@ fn a_check_request_contains_the_tree_and_the_command() {
     let request = check_request(check, &tree).unwrap();
     assert_eq!(request.argv, ["python3", "-I", "check.py"]);
     assert_eq!(request.image, "python");
-    assert_eq!((request.limits.wall_ms, request.limits.cpu_seconds), (60_000, 60));
+    assert_eq!((request.limits.wall_ms, request.limits.cpu_seconds), (90_000, 90));
     assert_eq!(request.inputs.len(), 2);
     let told = &request.sources[&"check.json".parse().unwrap()];
     assert_eq!(told, r#"{"run":["python3","-m","unittest"],"executable":["run.sh"]}"#);
@@ -39,6 +39,22 @@ fn a_draft_check_passes_only_with_exit_code_zero() {
     for (exit, outcome) in ends {
         assert_eq!(check_outcome(&exit), outcome, "{exit}");
     }
+}
+
+#[test]
+fn a_policy_chooses_the_action_for_a_failed_check_and_for_a_late_one() {
+    let policy = policy("on_fail = \"reject\"\non_timeout = \"reject\"\n");
+    let path = RelPath::parse("a.py").unwrap();
+    let found = |outcome| {
+        let results = [CheckResult { id: "tests".to_owned(), outcome }];
+        let found = check_findings(&policy, std::iter::once(&path), &results);
+        found.into_iter().map(|one| (one.rule, one.instead)).collect::<Vec<_>>()
+    };
+    let reject = Some(GateAction::Reject);
+    assert_eq!(found(CheckOutcome::Passed), []);
+    assert_eq!(found(CheckOutcome::Failed), [(GateRule::CheckFailed, reject)]);
+    assert_eq!(found(CheckOutcome::TimedOut), [(GateRule::CheckTimeout, reject)]);
+    assert_eq!(found(CheckOutcome::NotRun), [(GateRule::GateError, None)]);
 }
 
 #[test]

@@ -32,6 +32,14 @@ fn moved_lines_are_neither_lost_nor_new() {
         gave_up: false,
     };
     assert_eq!(compared, expected);
+    let copied = FileComparison::of_texts("x\nb\nc\nd\n", "b\nc\nd\nx\nx\n");
+    let expected = FileComparison {
+        stats: LineStats { added: 2, removed: 1, moved: 1, base_lines: 4 },
+        added: vec![(5, "x".to_owned())],
+        removed: Vec::new(),
+        gave_up: false,
+    };
+    assert_eq!(copied, expected);
 }
 
 #[test]

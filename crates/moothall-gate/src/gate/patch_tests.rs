@@ -114,6 +114,18 @@ fn anything_that_another_program_could_read_differently_is_refused() {
 }
 
 #[test]
+fn a_patch_beyond_its_limits_is_refused() {
+    let most = "x".repeat(MAX_PATCH_BYTES);
+    assert_eq!(read_patch(most.as_bytes()), Ok(Vec::new()));
+    assert_eq!(fault(&format!("{most}x")), PatchFaultKind::Size);
+    let section =
+        |at: usize| format!("diff --git a/{at} b/{at}\nold mode 100644\nnew mode 100755\n");
+    let most: String = (0..MAX_FILES).map(section).collect();
+    assert_eq!(read_patch(most.as_bytes()).map(|files| files.len()), Ok(MAX_FILES));
+    assert_eq!(fault(&format!("{most}{}", section(MAX_FILES))), PatchFaultKind::Files);
+}
+
+#[test]
 fn quoted_paths_are_decoded_strictly() {
     let path = |text: &str| whole_path(text.as_bytes());
     assert_eq!(path("\"a\\tb\\\\\\\"\\001\""), Some(b"a\tb\\\"\x01".to_vec()));
