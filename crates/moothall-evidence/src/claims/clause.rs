@@ -262,20 +262,12 @@ pub(crate) fn clause_before(left: &str) -> &str {
 /// At most `most` bytes from the end. Bounded because every number scans to its left and sentences
 /// may be long.
 pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
-    let mut from = text.len().saturating_sub(most);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
 }
 
 /// At most `most` bytes from the start.
 pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(most)]
 }
 
 /// The text directly after a number.

@@ -105,6 +105,11 @@ fn anything_that_another_program_could_read_differently_is_refused() {
     assert_eq!(other(" 100644\n", " 100600\n"), PatchFaultKind::Mode);
     assert_eq!(other("--- a/", "new file mode 100644\n--- a/"), PatchFaultKind::Path);
     assert_eq!(other("--- a/", "rename from a.py\n--- a/"), PatchFaultKind::Header);
+    assert_eq!(other("89abcde 1", "89abcdeg 1"), PatchFaultKind::Header);
+    assert_eq!(other("1234567..89abcde", "123456789abcde"), PatchFaultKind::Header);
+    let similar = |share: &str| format!("diff --git a/x b/x\nsimilarity index {share}\n");
+    assert_eq!(fault(&similar("101%")), PatchFaultKind::Header);
+    assert_eq!(fault(&similar("100")), PatchFaultKind::Header);
     // Counts that hide lines.
     assert_eq!(other("+1,3", "+1,2"), PatchFaultKind::Hunk);
     assert_eq!(other("-1,3", "-1,4"), PatchFaultKind::Hunk);
