@@ -5,6 +5,7 @@ use super::{
     CitableEvidence, Claim, ClaimChecker, ClaimKind, ClaimVerdict, MAX_NUMBERS, MAX_SENTENCES,
     MAX_TEXT_BYTES, NewsHeadline, advice_language, injected_instructions, numbers, sentences,
 };
+use crate::evidence::FactId;
 
 /// Checks every claim of a text as its verdict and printed text.
 #[track_caller]
@@ -71,6 +72,20 @@ fn an_uncited_input_of_a_cited_growth_needs_a_comparison_to_be_older() {
     check(&format!("Revenue was $1.00 billion {growth}."), &[("WRONG_PERIOD", "$1.00 billion")]);
     let compared = format!("Revenue grew from $1.00 billion {growth}.");
     check(&compared, &[("OK", "$1.00 billion")]);
+}
+
+#[test]
+fn the_fact_that_would_support_a_number_is_a_filed_year_if_possible() {
+    let mut sheet = sheet();
+    let year = FactId::parse("Capex:FY2025").unwrap();
+    let same = sheet.facts[&year].clone();
+    for id in ["Capex:FY2024", "Capex:FY2025Q4", "Capex.rule40:FY2025"] {
+        sheet.facts.insert(FactId::parse(id).unwrap(), same.clone());
+    }
+    let known = CitableEvidence { sheet: Some(&sheet), ..CitableEvidence::default() };
+    let claims = ClaimChecker::new(known).check("Capex was $48.7 million.");
+    let found: Vec<_> = claims.iter().map(|claim| (claim.verdict, claim.detail.as_str())).collect();
+    assert_eq!(found, [(ClaimVerdict::Uncited, "[F0:Capex:FY2025] would support it")]);
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn amounts_are_read_in_every_scale() {
             "416bn = 416000000000",
         ],
     );
+    check("2.5K units and 2.5m units", &["2.5K = 2500", "2.5m = 2500000"]);
     check(
         "US$5 billion, EUR 4.5 million, EUR3m, 7 billion dollars and 8 million USD",
         &[
@@ -139,6 +140,7 @@ fn numbers_written_as_words_are_parsed() {
 
 #[test]
 fn numbers_in_names_lists_and_formulas_are_not_claims() {
+    check("the 3M plant, ticket #5,000 and part x_5,000", &[]);
     check("FY2025, Q3, the iPhone 16, M4, 5G, 10-K, 3M, a 12-month plan and 4 levers", &[]);
     check("On Flight 610, ISO 27001 and the Boeing 777", &[]);
     check("1. Launch in 2 regions", &[]);

@@ -87,6 +87,45 @@ HcmV?d00001
 }
 
 #[test]
+fn a_quoted_path_may_be_renamed() {
+    let text = "\
+diff --git \"a/caf\\303\\251.py\" b/x.py
+similarity index 100%
+rename from \"caf\\303\\251.py\"
+rename to x.py
+";
+    let files = read_patch(text.as_bytes()).unwrap();
+    let [file] = files.as_slice() else { panic!("{files:?}") };
+    assert_eq!(file.old_path.as_deref(), Some("café.py".as_bytes()));
+    assert_eq!(file.new_path.as_deref(), Some(&b"x.py"[..]));
+    assert_eq!(fault(&text.replacen("251", "252", 1)), PatchFaultKind::Path);
+}
+
+#[test]
+fn malformed_binary_content_is_refused() {
+    let text =
+        |block: &str| format!("diff --git a/a b/a\nindex 1..2 100644\nGIT binary patch\n{block}");
+    let good = "literal 4\nLcmZQzWMT#Y01f~L\n\n";
+    assert!(read_patch(text(good).as_bytes()).is_ok());
+    for (from, to) in [
+        ("LcmZ", "1cmZ"),
+        ("LcmZQzWMT#Y01f~L", "LcmZ"),
+        ("LcmZQzWMT#Y01f~L", "L"),
+        ("MT#Y", "MT Y"),
+        ("literal 4", "literal x"),
+        ("literal 4", "literal"),
+        ("f~L\n\n", "f~L\n"),
+    ] {
+        assert_eq!(
+            fault(&text(&good.replacen(from, to, 1))),
+            PatchFaultKind::Binary,
+            "{from} {to}"
+        );
+    }
+    assert_eq!(fault(&text(&good.repeat(3))), PatchFaultKind::Binary);
+}
+
+#[test]
 fn anything_that_another_program_could_read_differently_is_refused() {
     // A diff without `diff --git`, which `git apply` and `patch` would apply.
     let plain = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-a\n+b\n";
