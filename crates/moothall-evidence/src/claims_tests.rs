@@ -5,7 +5,8 @@ use super::{
     CitableEvidence, Claim, ClaimChecker, ClaimKind, ClaimVerdict, MAX_NUMBERS, MAX_SENTENCES,
     MAX_TEXT_BYTES, NewsHeadline, advice_language, injected_instructions, numbers, sentences,
 };
-use crate::evidence::FactId;
+use crate::Sha256Hex;
+use crate::evidence::{DocumentKind, FactId, UserDocument, UserPassage};
 
 /// Checks every claim of a text as its verdict and printed text.
 #[track_caller]
@@ -146,6 +147,24 @@ fn an_event_has_days_and_items_and_no_amounts() {
     );
     check(&format!("On May 1, 2025 it filed {EVENT}."), &[("PERIOD_TEXT", "May 1, 2025")]);
     check(&format!("It filed under Item 5.02 {EVENT}."), &[("MISCITED", "Item 5.02")]);
+}
+
+#[test]
+fn a_document_of_the_user_supports_only_numbers_that_it_contains() {
+    let documents = [UserDocument {
+        id: "plan".to_owned(),
+        name: "plan.md".to_owned(),
+        kind: DocumentKind::Markdown,
+        sha256: Sha256Hex::of(b""),
+        bytes: 0,
+        passages: vec![UserPassage { number: 2, text: "We open 140 shops.".to_owned() }],
+    }];
+    let known = CitableEvidence { documents: &documents, ..CitableEvidence::default() };
+    let verdict = |text: &str| ClaimChecker::new(known).check(text)[0].verdict;
+    assert_eq!(verdict("It opens 140 shops [U0:plan:2]."), ClaimVerdict::Evidence);
+    assert_eq!(verdict("It opens 150 shops [U0:plan:2]."), ClaimVerdict::WrongValue);
+    assert_eq!(verdict("It opens shops [U0:plan:1]."), ClaimVerdict::BadCitation);
+    assert_eq!(verdict("It opens shops [U0:budget:2]."), ClaimVerdict::BadCitation);
 }
 
 #[test]
