@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput, ProgramRun};
+use moothall_core::program::{OutputExpectation, ProgramContract, ProgramInput};
 use moothall_core::sandbox::{CapturedOutput, ExecutionExit};
-use moothall_core::{Conclusion, Effect, EffectId};
+use moothall_core::view::RunCalls;
+use moothall_core::{Conclusion, Effect, EffectId, ProgramSpec, RunSettings, RunSpec};
 use moothall_engine::{
-    EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, SandboxPerformer,
+    EffectPerformer, ModelPerformer, PerformFuture, RunDriver, RunExit, RunRecord,
+    SandboxPerformer, update_calls, workflow_of,
 };
 use moothall_sandbox::{ExecuteFuture, ExecutionJob, ExecutionOutput, ProgramExecutor};
 
@@ -18,7 +20,7 @@ use moothall_models::{
     ScriptedBackend, said,
 };
 
-use crate::support::{World, world};
+use crate::support::{World, world, world_with};
 use crate::world::execution;
 
 /// Model calls and executions of an uninterrupted run, in order.
@@ -100,7 +102,7 @@ fn performer(world: &World, stop_at: usize) -> Arc<Stopping> {
     Arc::new(Stopping { performer, stop_at, asked: Mutex::default() })
 }
 
-fn workflow() -> ProgramRun {
+fn spec() -> RunSpec {
     let mut input = ProgramInput::new(
         "print 3",
         "openai/gpt-4.1-mini".parse::<moothall_core::model::ModelName>().unwrap(),
@@ -108,12 +110,12 @@ fn workflow() -> ProgramRun {
     );
     let expect = OutputExpectation::Text { text: "3".to_owned() };
     input.contract = ProgramContract { expect: Some(expect), ..ProgramContract::default() };
-    ProgramRun::new(input, Box::new(|_: &serde_json::Value| Vec::new())).unwrap()
+    RunSpec::Program(ProgramSpec { input, settings: RunSettings::default() })
 }
 
 async fn drive(world: &World, performer: &Arc<Stopping>) -> RunExit {
     let driver = RunDriver::new(Arc::clone(&world.store), performer.clone(), world.run_id.clone());
-    driver.drive(&mut workflow()).await.unwrap()
+    driver.drive(&mut *workflow_of(&spec()).unwrap()).await.unwrap()
 }
 
 #[tokio::test]
@@ -143,4 +145,32 @@ async fn a_program_run_resumes_from_any_step() {
         assert_eq!(*second.asked.lock().unwrap(), WHOLE[stop_at..]);
         assert_eq!(world.keys().await, whole.keys().await);
     }
+}
+
+#[tokio::test]
+async fn every_model_call_of_a_run_has_its_prompt_and_its_answer() {
+    let world = world_with(spec().into()).await;
+    drive(&world, &performer(&world, usize::MAX)).await;
+    let record = RunRecord::read(&*world.store, &world.run_id).await.unwrap();
+    let calls = record.calls();
+    let mut followed = RunCalls::default();
+    update_calls(&*world.store, &world.run_id, &mut followed).await.unwrap();
+    assert_eq!(followed, calls);
+    let mut found = Vec::new();
+    for call in &calls.calls {
+        let detail = record.call_detail(&call.call).unwrap();
+        assert_eq!((&detail.call, detail.answer.as_deref()), (call, record.answer(&call.call)));
+        assert_eq!(detail.prompt_problem, None);
+        assert!(serde_json::to_string(&detail.prompt).unwrap().contains("print 3"), "{detail:?}");
+        found.push((call.call.to_string(), detail.answer.unwrap()));
+    }
+    let expected = [
+        ("attempt-1/generate", "```python\nprint(1 / 0)\n```"),
+        ("attempt-1/critique", "It divides by zero."),
+        ("attempt-2/generate", "```python\nprint(3)\n```"),
+    ];
+    assert_eq!(found, expected.map(|(id, answer)| (id.to_owned(), answer.to_owned())));
+    let execution: EffectId = "attempt-1/execute".parse().unwrap();
+    assert_eq!(record.answer(&execution), None);
+    assert_eq!(record.call_detail(&execution), None);
 }

@@ -13,7 +13,7 @@ use moothall_core::money::SpendTotals;
 use moothall_core::receipt::EffectTiming;
 use moothall_core::{
     Conclusion, Effect, EffectId, EffectResult, MicroUsd, Outcome, RunEvent, RunEventBody, RunId,
-    RunVerdict, Step, UnexpectedResult, Workflow,
+    RunVerdict, Step, StoredSpec, UnexpectedResult, Workflow,
 };
 use moothall_engine::{EffectPerformer, PerformFuture, TimedResult};
 use moothall_store::{NewRun, SqliteStore, Store};
@@ -137,6 +137,11 @@ pub(crate) struct World {
 }
 
 pub(crate) async fn world() -> World {
+    world_with(StoredSpec::from_columns("test", serde_json::json!({}))).await
+}
+
+/// A world whose run was started with this request.
+pub(crate) async fn world_with(spec: StoredSpec) -> World {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&folder.path().join("moothall.db")).await.unwrap();
     let run_id: RunId = "019a85c0-2f6e-7cc1-a5a0-3b0a4f1d2e3c".parse().unwrap();
@@ -144,7 +149,7 @@ pub(crate) async fn world() -> World {
         run_id: run_id.clone(),
         owner: RunOwner::local(),
         cap: None,
-        spec: moothall_core::StoredSpec::from_columns("test", serde_json::json!({})),
+        spec,
         title: "a test".to_owned(),
         model: "openai/gpt-4.1-mini".to_owned(),
         build: "0.1.0".to_owned(),
