@@ -86,3 +86,20 @@ fn a_token_limit_is_kept_to_the_token() {
     assert_eq!(account.reserve(&request("m2", 4)), ReserveDecision::Granted);
     assert!(matches!(account.reserve(&request("m3", 11)), ReserveDecision::Refused(_)));
 }
+
+#[test]
+fn a_refusal_names_the_limit_that_was_reached() {
+    let refusal = |usd, tokens| {
+        let budget = Budget { usd: Some(MicroUsd::new(100)), tokens: Some(10) };
+        let request = ReserveRequest { tokens, budget, ..reserve_request("m1", "a", usd) };
+        match BudgetAccount::default().reserve(&request) {
+            ReserveDecision::Refused(words) => words,
+            decision => panic!("{decision:?}"),
+        }
+    };
+    let dollars = "the calls may cost $0.000101, but only $0.0001 of the run's $0.0001 are left";
+    let tokens = "the calls may use 11 tokens, but only 10 of the run's 10 are left";
+    assert_eq!(refusal(101, 10), dollars);
+    assert_eq!(refusal(100, 11), tokens);
+    assert_eq!(refusal(101, 11), dollars);
+}

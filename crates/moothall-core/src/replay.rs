@@ -140,3 +140,7 @@ pub fn request_of<'a, W: Workflow>(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

@@ -73,7 +73,7 @@ fn a_binary_draft_is_rejected() {
 #[test]
 fn text_in_another_encoding_is_binary_from_one_control_character_in_twenty() {
     let text = |controls: usize| {
-        [b"\xe9".repeat(1), b"\x01".repeat(controls), b" ".repeat(99 - controls)].concat()
+        [b"\xe9".to_vec(), b"\x01".repeat(controls), b" ".repeat(99 - controls)].concat()
     };
     let (binary, encoding) = ([("content.binary", Some(1))], [("content.encoding", Some(1))]);
     check_file("a.dat", None, &text(6), GateAction::Reject, &binary);
