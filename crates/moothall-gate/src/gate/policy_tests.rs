@@ -221,6 +221,18 @@ fn lower_policy_layers_can_only_narrow_the_approvers() {
 }
 
 #[test]
+fn lower_policy_layers_can_only_narrow_the_channels() {
+    let channels = |layers: &[PolicyLayer]| Policy::of(layers).unwrap().channels;
+    let web = "[review]\nchannels = [\"web\"]";
+    let both = "[review]\nchannels = [\"cli\", \"web\"]";
+    assert_eq!(channels(&[organisation(web)]), [ReviewChannel::Web]);
+    assert_eq!(channels(&[organisation(both), workspace(web)]), [ReviewChannel::Web]);
+    assert_eq!(channels(&[organisation(web), workspace(both)]), [ReviewChannel::Web]);
+    let cli = workspace("[review]\nchannels = [\"cli\"]");
+    assert_eq!(channels(&[organisation(web), cli]), []);
+}
+
+#[test]
 fn durations_have_one_unit() {
     let read = |text| duration_ms(text);
     assert_eq!((read("7d"), read("90s")), (Some(7 * DAY), Some(90_000)));

@@ -145,11 +145,31 @@ fn the_credential_scan_takes_linear_time() {
         let steps = |size: usize| {
             let scan = scan(piece.repeat(size / piece.len()).as_bytes(), &key());
             assert!(scan.complete, "{piece:?}");
+            // Several passes read every byte.
+            assert!(scan.steps > 4 * size as u64, "{piece:?}: {}", scan.steps);
             scan.steps
         };
         let (small, large) = (steps(64 << 10), steps(256 << 10));
         assert!(large <= 5 * small, "{piece:?}: {small} steps, then {large}");
     }
+}
+
+#[test]
+fn a_scan_is_over_when_its_steps_are_spent() {
+    let stop = AtomicBool::new(false);
+    let mut work = ScanBudget::for_bytes(10, &stop);
+    let most = usize::try_from(10 * STEPS_PER_BYTE + MIN_STEPS).unwrap();
+    work.spend(most);
+    assert!(!work.is_over());
+    work.spend(1);
+    assert!(work.is_over());
+    let mut work = ScanBudget::for_bytes(10, &stop);
+    work.spend(most + 1);
+    let mut found = 0;
+    for_each_view(b"ghp_0123456789", &PREFIXES, &mut work, &mut |view, work| {
+        scan_view(view, work, &mut |_, _, _, _| found += 1);
+    });
+    assert_eq!(found, 0);
 }
 
 #[test]
