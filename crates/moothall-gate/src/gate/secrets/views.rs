@@ -112,8 +112,12 @@ impl ViewBuilder {
     /// Notes that the text continues at this position, where a line starts.
     fn start_line(&mut self, at: usize) {
         let here = self.bytes.len();
-        if self.entries.last().is_none_or(|(position, from)| from + (here - position) != at) {
-            self.entries.push((here, at));
+        match self.entries.last_mut() {
+            Some((position, from)) if *from + (here - *position) == at => {}
+            // Only the last line that starts at a position is looked up. Texts that are joined
+            // entirely would have an entry for every line.
+            Some((position, from)) if *position == here => *from = at,
+            _ => self.entries.push((here, at)),
         }
     }
 
