@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use moothall_core::{EventEnvelope, RunId};
-use moothall_store::{Store, StoreError, StoredEvent};
+use moothall_store::{RunRow, Store, StoreError, StoredEvent};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -110,28 +110,22 @@ impl EventFeed {
         }
         let row = self.store.run(run_id).await?;
         let row = row.ok_or_else(|| StoreError::UnknownRun(run_id.clone()))?;
-        let head =
-            EventLogHead { seq: row.events, terminal: row.state.is_terminal(), deleted: false };
+        self.open(&row).await
+    }
+
+    /// Creates the feed of a run whose log may have grown since its row was read.
+    async fn open(&self, row: &RunRow) -> Result<Arc<RunFeed>, StoreError> {
+        let run_id = &row.run_id;
         // Most clients read a run from its start, so load as much of it as fits once for all of
         // them.
-        let from = row.events.saturating_sub(frame_buffer::MAX_FRAMES as u64);
-        let mut tail = FrameBuffer::after(from);
-        while tail.end() < head.seq {
-            let page = self.page(run_id, tail.end()).await?;
-            if page.is_empty() {
-                break;
-            }
-            page.iter().for_each(|stored| {
-                tail.push(stored.seq, frame(run_id, stored));
-            });
-        }
-        let end = tail.end().max(head.seq);
-        let terminal = head.terminal;
+        let seq = row.events.saturating_sub(frame_buffer::MAX_FRAMES as u64);
+        let terminal = row.state.is_terminal();
         let feed = Arc::new(RunFeed {
             run_id: run_id.clone(),
-            tail: Mutex::new(tail),
-            head: watch::Sender::new(EventLogHead { seq: end, terminal, deleted: false }),
+            tail: Mutex::new(FrameBuffer::after(seq)),
+            head: watch::Sender::new(EventLogHead { seq, terminal, deleted: false }),
         });
+        self.catch_up(&feed, row.events).await?;
         let mut runs = self.runs();
         // Another client may have created the feed first, and it may be further ahead.
         if let Some(run) = runs.get(run_id).and_then(Weak::upgrade) {
@@ -149,6 +143,20 @@ impl EventFeed {
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let _permit = self.readers.acquire().await;
         self.store.events(run_id, after, PAGE_EVENTS).await
+    }
+
+    /// Reads the events up to this sequence number from the store, and those that follow in the same
+    /// page.
+    async fn catch_up(&self, run: &RunFeed, seq: u64) -> Result<(), StoreError> {
+        let mut known = run.head().seq;
+        while known < seq {
+            run.push(&self.page(&run.run_id, known).await?);
+            if run.head().seq == known {
+                break;
+            }
+            known = run.head().seq;
+        }
+        Ok(())
     }
 
     /// Queries the store once for all followed runs.
@@ -169,17 +177,7 @@ impl EventFeed {
                 run.head.send_modify(|head| head.deleted = true);
                 continue;
             };
-            loop {
-                let known = run.head().seq;
-                if known >= *head {
-                    break;
-                }
-                let page = self.page(&run.run_id, known).await?;
-                if page.is_empty() {
-                    break;
-                }
-                run.push(&page);
-            }
+            self.catch_up(run, *head).await?;
         }
         Ok(())
     }

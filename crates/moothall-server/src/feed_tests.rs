@@ -88,6 +88,23 @@ fn the_feed_marks_the_end_of_a_run_with_its_last_event() {
     });
 }
 
+/// Streams of such a run stayed open until their maximum age.
+#[test]
+fn a_run_that_ends_while_its_feed_is_opened_is_known_to_have_ended() {
+    runtime().block_on(async {
+        let store = store().await;
+        let feed = EventFeed::new(store.clone());
+        commit(&store, vec![step(1)]).await;
+        let row = store.run(&run_id()).await.unwrap().unwrap();
+        let done = RunEvent::of_run(RunEventBody::RunFinished { verdict: RunVerdict::Pass });
+        commit(&store, vec![step(2), done]).await;
+        let run = feed.open(&row).await.unwrap();
+        feed.poll_heads().await.unwrap();
+        assert_eq!(numbers(&run, 0), [1, 2, 3]);
+        assert_eq!(run.head(), EventLogHead { seq: 3, terminal: true, deleted: false });
+    });
+}
+
 #[test]
 fn followers_of_a_deleted_run_are_told_that_it_is_gone() {
     runtime().block_on(async {
