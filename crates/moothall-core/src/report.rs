@@ -24,7 +24,7 @@ mod verdict_summary;
 mod visible;
 
 pub use self::artifacts::artifacts;
-pub use self::consult_report::{ConsultReport, DebateReport};
+pub use self::consult_report::{ConsultReport, DebateReport, proposed_moves};
 pub use self::csv::csv_line;
 pub use self::derive::{DeriveFault, derive};
 pub use self::diff::{

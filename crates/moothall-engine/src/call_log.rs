@@ -115,7 +115,7 @@ impl RunRecord {
 
     /// The text of the answer of a call, as the model gave it.
     pub fn answer(&self, id: &EffectId) -> Option<&str> {
-        match &self.journal.get(id)?.result {
+        match self.result(id)? {
             EffectResult::ModelReplied(reply) => Some(&reply.text),
             _ => None,
         }
@@ -125,7 +125,7 @@ impl RunRecord {
     pub fn call_detail(&self, id: &EffectId) -> Option<CallDetail> {
         let call = self.calls().find(id)?.clone();
         let request = self.request_of(id);
-        let result = self.journal.get(id).map(|entry| &entry.result);
+        let result = self.result(id);
         let request = match &request {
             Ok(Effect::CallModel(request)) => Ok(&**request),
             Ok(_) => Err("the effect is not a model call".to_owned()),
@@ -139,7 +139,7 @@ impl RunRecord {
         let spec = self.row.spec.read().map_err(|error| with_causes(error))?;
         let workflow = workflow_of(spec).map_err(|error| with_causes(&error))?;
         let known = |id: &EffectId| {
-            let result = &self.journal.get(id)?.result;
+            let result = self.result(id)?;
             Some(RecordedResult { request_sha256: None, result })
         };
         let other_version = || {

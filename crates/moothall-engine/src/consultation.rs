@@ -1,10 +1,10 @@
 //! A stored consultation with everything derived from its journal.
 
-use moothall_core::consult::ConsultInput;
+use moothall_core::consult::{ConsultInput, Move};
 use moothall_core::evidence::CalendarDay;
-use moothall_core::report::{ConsultReport, DeriveFault, RunFacts};
+use moothall_core::report::{self, ConsultReport, DeriveFault, RunFacts};
 use moothall_core::view::{FallbackUse, is_extra_call};
-use moothall_core::{EffectId, EffectResult};
+use moothall_core::EffectResult;
 
 use crate::record::RunRecord;
 
@@ -27,11 +27,16 @@ impl Consultation {
         let input = record.consult_input()?;
         Some(report(input, record).map(|view| Self { view, facts: facts(input, record) }))
     }
+
+    /// The moves so far. Much cheaper than [`Self::of`], which replays all debates as well.
+    pub fn proposed_moves(record: &RunRecord) -> Option<Result<Vec<Move>, DeriveFault>> {
+        let input = record.consult_input()?;
+        Some(report::proposed_moves(input, |id| record.result(id)))
+    }
 }
 
 fn report(input: &ConsultInput, record: &RunRecord) -> Result<ConsultReport, DeriveFault> {
-    let answer = |id: &EffectId| record.journal.get(id).map(|entry| &entry.result);
-    let view = ConsultReport::of(input, answer, &record.approvals)?;
+    let view = ConsultReport::of(input, |id| record.result(id), &record.approvals)?;
     // Otherwise a finished run would be shown as an unfinished one.
     if record.row.outcome.is_some() && view.outcome.is_none() {
         return Err(DeriveFault::NoOutcome);

@@ -95,6 +95,11 @@ impl RunRecord {
         self.journal.iter().map(effect).collect()
     }
 
+    /// The journaled result of an effect.
+    pub(crate) fn result(&self, id: &EffectId) -> Option<&EffectResult> {
+        self.journal.get(id).map(|entry| &entry.result)
+    }
+
     /// The journal without the results that a fork inherited from its parent.
     pub fn own_journal(&self) -> impl Iterator<Item = (&EffectId, &JournalEntry)> {
         let input = self.consult_input();

@@ -55,8 +55,7 @@ impl ConsultReport {
         answer: impl Fn(&EffectId) -> Option<&'a EffectResult>,
         approvals: &[MoveApproval],
     ) -> Result<Self, DeriveFault> {
-        let known =
-            |id: &EffectId| Some(RecordedResult { request_sha256: None, result: answer(id)? });
+        let known = |id: &EffectId| answer(id).map(unverified);
         let consult = Consult::new(input.clone()).map_err(|error| DeriveFault::input(&error))?;
         let replayed = replay(consult, known)?;
         let (mut debates, mut other_debates) = (BTreeMap::new(), BTreeMap::new());
@@ -131,6 +130,25 @@ impl ConsultReport {
         let invented = self.proceedings.news.clone();
         invented.or_else(|| self.evidence().map(news))
     }
+}
+
+/// The final versions of the moves so far, ordered by number. Replays nothing after the start of the
+/// debates, so it costs little even late in a run.
+pub fn proposed_moves<'a>(
+    input: &ConsultInput,
+    answer: impl Fn(&EffectId) -> Option<&'a EffectResult>,
+) -> Result<Vec<Move>, DeriveFault> {
+    let before_debates = |id: &EffectId| {
+        answer(id).filter(|result| !matches!(result, EffectResult::ChildEnded(_))).map(unverified)
+    };
+    let consult = Consult::new(input.clone()).map_err(|error| DeriveFault::input(&error))?;
+    let replayed = replay(consult, before_debates)?;
+    Ok(replayed.workflow.state().moves.values().map(|tried| tried.proposed.clone()).collect())
+}
+
+/// The result of any request.
+fn unverified(result: &EffectResult) -> RecordedResult<'_> {
+    RecordedResult { request_sha256: None, result }
 }
 
 fn news(evidence: &Evidence) -> String {

@@ -1,5 +1,6 @@
 //! Tests the reports of a consultation: memo, export, files, and a receipt that proves them.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -22,7 +23,7 @@ use moothall_core::receipt::{
 };
 use moothall_core::report::{
     ConsultReport, PaperSize, RunFacts, UnsupportedNumber, VerdictSummary, artifacts, export, html,
-    markdown, matched_moves, memo, scores_csv, unsupported_numbers,
+    markdown, matched_moves, memo, proposed_moves, scores_csv, unsupported_numbers,
 };
 use moothall_core::verdict::{PanelCheck, VerdictTier};
 use moothall_core::view::CostBreakdown;
@@ -555,6 +556,23 @@ fn a_memo_of_a_paused_run_contains_the_results_so_far() {
     let debated: BTreeSet<String> =
         scored.moves().filter(|one| one.debated.is_some()).map(|one| one.move_id.clone()).collect();
     assert_eq!(debated, ["m1", "m4", "m5"].map(str::to_owned).into());
+}
+
+#[test]
+fn proposed_moves_are_read_without_debates_and_cards() {
+    for run in [played(), judged()] {
+        let asked = RefCell::new(BTreeSet::new());
+        let answer = |id: &EffectId| {
+            asked.borrow_mut().insert(id.to_string());
+            run.effects.get(id).map(|record| &record.result)
+        };
+        let moves = proposed_moves(&run.input, answer).unwrap();
+        assert_eq!(moves, run.view(&[]).moves().cloned().collect::<Vec<_>>());
+        assert!(!moves.is_empty());
+        let asked = asked.into_inner();
+        let of_debates = asked.iter().find(|id| id.starts_with("m1/") || id.contains("/panel/"));
+        assert_eq!(of_debates, None, "{asked:?}");
+    }
 }
 
 /// Texts that some output format would interpret as markup.

@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::screen::{SharedScreen, TICK, lock_screen};
-use super::stored_consultation::titles;
 use crate::commands::pausable_run::{DriveMoment, DriveResult, PAUSING_NOTICE, drive_pausable};
 use crate::commands::{self, InterruptibleResult};
 use crate::demo_delay::DemoDelay;
@@ -99,7 +98,8 @@ async fn drive_with_screen(
 /// titles out of the display.
 pub(crate) async fn load_titles(store: &dyn Store, run_id: &RunId, screen: &SharedScreen) {
     let Ok(record) = RunRecord::read(store, run_id).await else { return };
-    if let Some(Ok(found)) = Consultation::of(&record) {
-        lock_screen(screen).board.name(titles(&found.view));
+    if let Some(Ok(moves)) = Consultation::proposed_moves(&record) {
+        let titles = moves.into_iter().map(|one| (one.move_id, one.proposal.title));
+        lock_screen(screen).board.name(titles);
     }
 }

@@ -126,11 +126,6 @@ impl StoredConsultation {
     }
 }
 
-/// Ids and titles of the moves so far.
-pub(crate) fn titles(view: &ConsultReport) -> impl Iterator<Item = (String, String)> {
-    view.moves().map(|one| (one.move_id.clone(), one.proposal.title.clone()))
-}
-
 /// Calls that score without a debate: the do-nothing option and the baseline. Retries are not
 /// counted.
 pub(crate) fn beside_calls(record: &RunRecord) -> u64 {
