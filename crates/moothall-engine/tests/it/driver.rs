@@ -264,6 +264,16 @@ async fn spending_is_stored_with_every_answer_and_during_calls() {
 }
 
 #[tokio::test]
+async fn spending_is_stored_with_the_last_answer_of_a_run() {
+    let world = world().await;
+    let performer = Arc::new(Counting { costs: true, ..Counting::default() });
+    assert_eq!(drive(&world, &performer).await.unwrap(), done());
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    let calls = performer.asked.lock().unwrap().len() as u64;
+    assert_eq!(row.spent.unwrap_or_default().usd, MicroUsd::new(calls * 1_000_000));
+}
+
+#[tokio::test]
 async fn an_event_listener_receives_every_new_event_once_in_order() {
     let world = world().await;
     let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
