@@ -56,40 +56,54 @@ impl LanguageSettings {
     /// All measurements of the tree, in the order of the settings file.
     pub(crate) fn measure(&self, tree: &SourceTree) -> Result<Vec<Measurement>> {
         let mut all = measure_names(tree)?;
+        let phrases = self.phrases_by_first_word();
         for (name, texts) in prose(tree)? {
             let mut words = 0;
             let mut hits = Vec::new();
             for (path, text) in texts {
                 let text = words_of(&text);
                 words += text.iter().filter(|word| *word != BREAK).count();
-                hits.extend(self.hits(&path, &text));
+                hits.extend(phrase_hits(&phrases, &path, &text));
             }
             all.push(Measurement { name, value: rate(hits.len(), words, 10_000.0), hits });
         }
         Ok(all)
     }
 
-    fn hits(&self, path: &str, words: &[String]) -> Vec<PhraseHit> {
-        let mut hits = Vec::new();
+    /// The phrases by their first word, because nearly every word of the tree begins none.
+    fn phrases_by_first_word(&self) -> BTreeMap<&str, Vec<(&str, &OddPhrase)>> {
+        let mut phrases = BTreeMap::<&str, Vec<_>>::new();
         for entry in &self.phrases {
             for phrase in &entry.phrases {
-                let phrase_words: Vec<&str> = phrase.split(' ').collect();
-                for (at, window) in words.windows(phrase_words.len()).enumerate() {
-                    let next = words.get(at + phrase_words.len());
-                    if window == phrase_words
-                        && (next.is_none() || next != entry.unless_before.as_ref())
-                    {
-                        hits.push(PhraseHit {
-                            path: path.to_owned(),
-                            phrase: phrase.clone(),
-                            write: entry.write.clone(),
-                        });
-                    }
-                }
+                let first = phrase.split(' ').next().unwrap_or_default();
+                phrases.entry(first).or_default().push((phrase.as_str(), entry));
             }
         }
-        hits
+        phrases
     }
+}
+
+fn phrase_hits(
+    phrases: &BTreeMap<&str, Vec<(&str, &OddPhrase)>>,
+    path: &str,
+    words: &[String],
+) -> Vec<PhraseHit> {
+    let mut hits = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        for (phrase, entry) in phrases.get(word.as_str()).into_iter().flatten() {
+            let mut rest = words.iter().skip(at);
+            let is_here = phrase.split(' ').all(|word| rest.next().is_some_and(|next| next == word));
+            let next = rest.next();
+            if is_here && (next.is_none() || next != entry.unless_before.as_ref()) {
+                hits.push(PhraseHit {
+                    path: path.to_owned(),
+                    phrase: (*phrase).to_owned(),
+                    write: entry.write.clone(),
+                });
+            }
+        }
+    }
+    hits
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^52")]
