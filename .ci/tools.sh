@@ -11,12 +11,18 @@ declare -A tool_versions=(
     [cargo-fuzz]=0.13.2
 )
 
+# Without the server and the file watcher of mdbook, which are half of its dependencies.
+declare -A tool_flags=(
+    [mdbook]="--no-default-features --features search"
+)
+
 tools_folder="$HOME/.cache/moothall/tools"
 export PATH="$tools_folder/bin:$PATH"
 
 # Installs one tool unless its pinned version is present.
 install_tool() {
-    local tool=$1 version=${tool_versions[$1]}
+    local tool=$1 version=${tool_versions[$1]} flags
+    read -ra flags <<<"${tool_flags[$tool]:-}"
     if has_tool "$tool" "$version"; then
         echo "$tool $version is there"
         return
@@ -24,7 +30,7 @@ install_tool() {
     echo "installing $tool $version"
     # A debug build takes half the time to compile, and these tools are fast enough.
     CARGO_TARGET_DIR="$tools_folder/target" CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install --quiet --locked --debug --root "$tools_folder" --version "$version" "$tool"
+        cargo install --quiet --locked --debug --root "$tools_folder" --version "$version" "${flags[@]}" "$tool"
     has_tool "$tool" "$version"
 }
 

@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(5);
 fn consultations_killed_anywhere_end_like_one_that_was_not() {
     let args =
         ["consult", "HLXI", "--verdict", "off", "--model", "demo", "--yes", "--isolation", "none"];
-    check(SIZE, "10 1", &args, World::new);
+    check(SIZE, "4 1", &args, World::new);
 }
 
 /// Kills hit debates, cards, weakened copies, and every stage of repeats at least once.
@@ -51,7 +51,7 @@ fn consultations_with_a_panel_killed_anywhere_end_with_the_same_tiers() {
         "--verdict",
         "full",
     ];
-    let stages = check(SIZE, "10 1", &args, World::new);
+    let stages = check(SIZE, "4 1", &args, World::new);
     assert!(stages > 1, "moves were debated again");
 }
 
