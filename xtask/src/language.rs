@@ -92,7 +92,8 @@ fn phrase_hits(
     for (at, word) in words.iter().enumerate() {
         for (phrase, entry) in phrases.get(word.as_str()).into_iter().flatten() {
             let mut rest = words.iter().skip(at);
-            let is_here = phrase.split(' ').all(|word| rest.next().is_some_and(|next| next == word));
+            let is_here =
+                phrase.split(' ').all(|word| rest.next().is_some_and(|next| next == word));
             let next = rest.next();
             if is_here && (next.is_none() || next != entry.unless_before.as_ref()) {
                 hits.push(PhraseHit {

@@ -1,10 +1,10 @@
 //! A stored consultation with everything derived from its journal.
 
+use moothall_core::EffectResult;
 use moothall_core::consult::{ConsultInput, Move};
 use moothall_core::evidence::CalendarDay;
 use moothall_core::report::{self, ConsultReport, DeriveFault, RunFacts};
 use moothall_core::view::{FallbackUse, is_extra_call};
-use moothall_core::EffectResult;
 
 use crate::record::RunRecord;
 
