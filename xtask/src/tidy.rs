@@ -17,6 +17,7 @@ use crate::{bench, shell};
 mod advisories;
 mod agents_length;
 mod core_purity;
+mod dev_features;
 pub(crate) mod edges;
 mod file_length;
 mod generated;
@@ -97,6 +98,14 @@ const RULES: &[TidyRule] = &[
     },
     TidyRule { id: file_length::ID, run: |at| Ok(file_length::check(&at.tree)) },
     TidyRule { id: no_features::ID, run: |at| Ok(no_features::check(&at.tree)) },
+    TidyRule {
+        id: dev_features::ID,
+        run: |at| {
+            let product = dev_features::feature_sets(&at.root, "normal,build")?;
+            let with_tests = dev_features::feature_sets(&at.root, "normal,build,dev")?;
+            Ok(dev_features::check(&product, &with_tests))
+        },
+    },
     TidyRule { id: linux_only::ID, run: |at| Ok(linux_only::check(&at.tree)) },
     TidyRule { id: one_sdk::ID, run: |at| Ok(one_sdk::check(&at.tree)) },
     TidyRule { id: run_requests::ID, run: |at| Ok(run_requests::check(&at.tree)) },
