@@ -12,7 +12,7 @@ use moothall_engine::durable::{
     ChildCall, ChildExit, ControlPoller, DurableEngine, DurableRunExit, PerformerFactory,
     RecentResults, RunContext, StepRecord, Work, drive_child, drive_run,
 };
-use moothall_engine::{EffectPerformer, EngineError, IsolationMode};
+use moothall_engine::{EffectPerformer, EngineError, IsolationMode, PerformFuture, TimedResult};
 use moothall_models::{Budget, CallCost, RunLedger};
 use moothall_store::{ControlRequest, JournalEntry, NewRun, RunState, Store};
 use tokio::task::JoinSet;
@@ -41,6 +41,8 @@ struct Server {
     replays: Mutex<usize>,
     /// How often the run waited to be resumed.
     waits: Mutex<usize>,
+    /// The budget with which it is resumed.
+    resumes_with: Budget,
     speaking: Arc<Speaking>,
 }
 
@@ -113,7 +115,7 @@ impl DurableEngine for Attempt<'_> {
     async fn wait_for_resume(&mut self, pause: u32) -> Result<Budget, Halt> {
         assert!(pause < 5, "it pauses again and again");
         *self.server.waits.lock().unwrap() += 1;
-        Ok(Budget::default())
+        Ok(self.server.resumes_with)
     }
 }
 
@@ -180,6 +182,71 @@ impl PerformerFactory for OneSpeaker {
     fn max_cost(&self, _: &Effect) -> CallCost {
         CallCost::default()
     }
+}
+
+/// What one attempt of a call may use, and uses.
+const ATTEMPT: CallCost = CallCost { usd: None, tokens: 10 };
+
+/// Charges every attempt of a call to the ledger, as the gateway does.
+#[derive(Debug)]
+struct Billed {
+    speaking: Arc<Speaking>,
+    /// Calls with this ending need two attempts.
+    twice: Option<&'static str>,
+}
+
+#[derive(Debug)]
+struct BilledPerformer {
+    speaking: Arc<Speaking>,
+    twice: Option<&'static str>,
+    ledger: Arc<RunLedger>,
+}
+
+impl PerformerFactory for Billed {
+    fn performer(&self, ledger: Arc<RunLedger>) -> Arc<dyn EffectPerformer> {
+        let Self { speaking, twice } = self;
+        Arc::new(BilledPerformer { speaking: Arc::clone(speaking), twice: *twice, ledger })
+    }
+
+    fn max_cost(&self, _: &Effect) -> CallCost {
+        ATTEMPT
+    }
+}
+
+impl EffectPerformer for BilledPerformer {
+    fn perform<'a>(&'a self, id: &'a EffectId, effect: &'a Effect) -> PerformFuture<'a> {
+        Box::pin(async move {
+            let is_repeated = self.twice.is_some_and(|ending| id.as_str().ends_with(ending));
+            for _ in 0..if is_repeated { 2 } else { 1 } {
+                match self.ledger.reserve(ATTEMPT).await {
+                    Ok(reservation) => reservation.settle(ATTEMPT),
+                    Err(failure) => {
+                        let timing = EffectTiming { latency_ms: 1, tries: 1 };
+                        return TimedResult { result: EffectResult::ModelFailed(failure), timing };
+                    }
+                }
+            }
+            self.speaking.perform(id, effect).await
+        })
+    }
+}
+
+/// The context of a run with a token limit.
+fn billed(
+    world: &World,
+    speaking: &Arc<Speaking>,
+    twice: Option<&'static str>,
+    tokens: u64,
+) -> Arc<RunContext> {
+    let performers = Arc::new(Billed { speaking: Arc::clone(speaking), twice });
+    let budget = Budget { usd: None, tokens: Some(tokens) };
+    let unlimited = Arc::into_inner(context(world, speaking)).unwrap();
+    Arc::new(RunContext { performers, budget, ..unlimited })
+}
+
+async fn spent_tokens(world: &World) -> u64 {
+    let row = world.store.run(&world.run_id).await.unwrap().unwrap();
+    row.spent.unwrap_or_default().tokens
 }
 
 fn server(speaking: &Arc<Speaking>) -> Server {
@@ -384,6 +451,37 @@ async fn a_durable_run_pauses_on_a_refused_key_and_repeats_only_that_call() {
     let journal = world.store.journal(&world.run_id).await.unwrap();
     let failed = |entry: &JournalEntry| matches!(entry.result, EffectResult::ModelFailed(_));
     assert!(!journal.values().any(failed), "a refusal is no answer");
+}
+
+#[tokio::test]
+async fn a_durable_run_pauses_at_its_budget_and_ends_with_exactly_what_it_needs() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking::default());
+    let calls = MOVES * CALLS_PER_MOVE + 1;
+    let enough = calls as u64 * ATTEMPT.tokens;
+    let resumes_with = Budget { usd: None, tokens: Some(enough) };
+    let server = Server { resumes_with, ..server(&speaking) };
+    let context = billed(&world, &speaking, None, 75);
+    assert_eq!(server.run(&context).await, DurableRunExit::Done);
+    let pauses = pauses(&world).await;
+    assert!(matches!(&pauses[..], [(1, PauseReason::Budget, _)]), "{pauses:?}");
+    assert_eq!(speaking.asked().len(), calls, "nothing is asked twice");
+    assert_eq!(spent_tokens(&world).await, enough);
+    assert_eq!(world.left().await.outcome, whole_run_of(MOVES).await.outcome);
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_second_attempt_reserves_more_and_pays_for_all_of_them() {
+    let world = world().await;
+    let speaking = Arc::new(Speaking::default());
+    let context = billed(&world, &speaking, Some("/round-1/critic"), 10_000);
+    assert_eq!(server(&speaking).run(&context).await, DurableRunExit::Done);
+    assert_eq!(pauses(&world).await, []);
+    let calls = MOVES * CALLS_PER_MOVE + 1;
+    assert_eq!(speaking.asked().len(), calls);
+    // One attempt within the first reservation, two within the second.
+    let attempts = (calls - MOVES) + 3 * MOVES;
+    assert_eq!(spent_tokens(&world).await, attempts as u64 * ATTEMPT.tokens);
 }
 
 async fn pauses(world: &World) -> Vec<(u32, PauseReason, String)> {
