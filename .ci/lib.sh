@@ -5,7 +5,7 @@
 # so no step of this profile may build with `--package`; built programs are started by path.
 export CARGO_TARGET_DIR="$HOME/.cache/moothall/target"
 export CARGO_PROFILE_DEV_DEBUG=0 # no line numbers in backtraces; the build writes a third less
-# Assertions inside of dependencies and the standard library cost the tests of debug builds 15 % of their time; ours are tests.
+# Assertions inside of dependencies and the standard library slow down the tests of debug builds; our own checks are tests.
 export CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false
 export CARGO_PROFILE_DEV_OVERFLOW_CHECKS=true
 export CARGO_INCREMENTAL=0

@@ -11,7 +11,7 @@ declare -A tool_versions=(
     [cargo-fuzz]=0.13.2
 )
 
-# Without the server and the file watcher of mdbook, which are half of its dependencies.
+# The server and the file watcher of mdbook need many dependencies that building the book does not.
 declare -A tool_flags=(
     [mdbook]="--no-default-features --features search"
 )
